@@ -141,6 +141,7 @@ pub mod slot;
 pub mod spmc;
 pub mod spsc;
 pub mod steal;
+mod unwind;
 #[cfg(feature = "std")]
 pub mod wait;
 

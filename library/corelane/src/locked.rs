@@ -45,12 +45,12 @@ use core::marker::PhantomData;
 
 use crate::memory::{Cells, Condvar, Mutex, MutexGuard};
 use crate::pad::Padded;
-use crate::queue::chunk::drop_each;
 use crate::queue::{
     self, Backing, CapacityError, Config, Info, Producer as _, Sides, TryPopError, TryPushError,
     full, handles, queue_type,
 };
 use crate::region::{End, State, ends, slots_for};
+use crate::unwind::drop_each;
 
 /// What the lock guards. Positions from `read` to `write` hold items.
 #[derive(Debug)]

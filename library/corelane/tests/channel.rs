@@ -1,7 +1,7 @@
 //! What the calls of `corelane::channel` promise. Many threads are in `channel_threads.rs`, `select!` and the clock in
 //! `channel_select.rs`, tasks in `channel_tasks.rs`.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -258,6 +258,45 @@ fn a_destructor_may_panic() {
         assert!(tx.send(Bad(message, false)).is_err(), "the channel is disconnected");
         drop(tx);
         assert_eq!(count.load(Ordering::SeqCst), 4, "each message is dropped once");
+    }
+}
+
+/// Two messages whose destructors panic: when the last receiver goes, when both sides are gone, and while the thread unwinds.
+#[test]
+fn drop_panics_mid_batch() {
+    struct Bad(#[expect(dead_code, reason = "is dropped")] Counted, &'static str);
+    impl Drop for Bad {
+        fn drop(&mut self) {
+            if !self.1.is_empty() {
+                panic_any(self.1);
+            }
+        }
+    }
+    let panic_of = |call: &mut dyn FnMut()| {
+        let panic = catch_unwind(AssertUnwindSafe(call)).expect_err("it panics");
+        *panic.downcast::<&str>().expect("a text")
+    };
+    for (has_sender, is_bounded) in [(true, true), (true, false), (false, true), (false, false)] {
+        let channel = || {
+            let (tx, rx) = if is_bounded { bounded(2000) } else { unbounded() };
+            let (message, count) = Counted::new();
+            // More than the first ring of an unbounded channel has.
+            let texts = ["", "first", "", "second", ""].into_iter().chain([""; 1000]);
+            tx.send_all(texts.chain(["third"]).map(|text| Bad(message.clone(), text))).unwrap();
+            (has_sender.then_some(tx), Some(rx), count)
+        };
+        let (tx, mut rx, count) = channel();
+        assert_eq!(panic_of(&mut || drop(rx.take())), "first");
+        assert_eq!(count.load(Ordering::SeqCst), 1007, "although there may be a sender");
+        drop(tx);
+        assert_eq!(count.load(Ordering::SeqCst), 1007);
+
+        let (_tx, mut rx, count) = channel();
+        let unwinds = panic_of(&mut || {
+            let _rx = rx.take();
+            panic_any("mine");
+        });
+        assert_eq!((unwinds, count.load(Ordering::SeqCst)), ("mine", 1007));
     }
 }
 

@@ -1,5 +1,6 @@
 //! Channels of `corelane::channel` in tasks, on several executors, with threads on the other side.
 
+use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,6 +12,8 @@ use std::time::{Duration, Instant};
 use corelane::channel::{
     Receiver, RecvError, Select, SendError, Sender, after, bounded, spsc, tick, unbounded,
 };
+use corelane::spsc::queue as spsc_queue;
+use corelane::wait;
 
 const MOMENT: Duration = Duration::from_millis(15);
 const MANY: u64 = 3000;
@@ -311,6 +314,195 @@ fn a_dropped_future_wakes_another_waiter() {
         assert!(begin.elapsed() < by, "the select is woken");
         assert_eq!(rx.try_recv(), Ok(2));
     }
+}
+
+/// Many waits that are given up in another order than they came take about as long as in the same order.
+#[test]
+fn quadratic_leave() {
+    const WAITS: usize = 100_000;
+    fn time_of<W>(wait: impl FnMut() -> W, is_shuffled: bool) -> Duration {
+        let mut waits: Vec<_> = std::iter::repeat_with(wait).map(Some).take(WAITS).collect();
+        let begin = Instant::now();
+        for i in 0..WAITS {
+            // A prime number: each place comes once.
+            let place = if is_shuffled { i * 61_981 % WAITS } else { i };
+            drop(waits[place].take().expect("it comes once"));
+        }
+        begin.elapsed()
+    }
+    fn check<W>(mut wait: impl FnMut() -> W) {
+        let in_order = time_of(&mut wait, false);
+        assert!(in_order < Duration::from_secs(5), "{in_order:?}");
+        let shuffled = time_of(&mut wait, true);
+        let most = 10 * in_order + Duration::from_millis(300);
+        assert!(shuffled < most, "{shuffled:?}, and in order {in_order:?}");
+    }
+    fn asleep<F: Future + Unpin>(mut future: F) -> F {
+        let woken = Arc::new(Woken::default());
+        assert!(sleeps(&mut future, &woken));
+        future
+    }
+    for capacity in [0, 1] {
+        let (tx, rx) = bounded::<u8>(capacity);
+        check(|| asleep(rx.recv_async()));
+        (0..capacity).for_each(|_| tx.send(0).unwrap());
+        check(|| asleep(tx.send_async(1)));
+    }
+}
+
+/// A task whose channel is always ready, and a task that waits for its turn.
+#[test]
+fn always_ready_task() {
+    const MOST: usize = 10_000;
+    /// The steps of a task until another one has run.
+    fn lets_others_run<F: Future>(what: &str, mut step: impl FnMut(usize) -> F) {
+        let others = [
+            tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+                let other = tokio::spawn(async {});
+                steps(&mut step, || other.is_finished()).await
+            }),
+            {
+                let has_run = Cell::new(false);
+                let executor = async_executor::LocalExecutor::new();
+                executor.spawn(async { has_run.set(true) }).detach();
+                // The calling task is polled before all others.
+                let calling = steps(&mut step, || has_run.get());
+                futures_executor::block_on(executor.run(calling))
+            },
+        ];
+        assert!(others.into_iter().all(|steps| steps < MOST), "{what}: {others:?}");
+    }
+    async fn steps<F: Future>(step: impl FnMut(usize) -> F, is_done: impl Fn() -> bool) -> usize {
+        let mut step = step;
+        for n in 0..MOST {
+            if is_done() {
+                return n;
+            }
+            step(n).await;
+        }
+        MOST
+    }
+    let full = || {
+        let (tx, rx) = unbounded();
+        tx.send_all(0..4 * MOST).unwrap();
+        (tx, rx)
+    };
+    let ((tx, rx), (_other_tx, other_rx)) = (full(), full());
+    lets_others_run("receives", |_| rx.recv_async());
+    lets_others_run("sends", |n| tx.send_async(n));
+    lets_others_run("two receives", |_| {
+        futures_util::future::select(rx.recv_async(), other_rx.recv_async())
+    });
+    lets_others_run("a select", |_| {
+        let (rx, other_rx) = (&rx, &other_rx);
+        async move {
+            let mut select = Select::new();
+            _ = (select.recv(rx), select.recv(other_rx));
+            select.ready_async().await
+        }
+    });
+    let (meet_tx, meet_rx) = bounded(0);
+    lets_others_run("meetings", |n| {
+        futures_util::future::join(meet_tx.send_async(n), meet_rx.recv_async())
+    });
+    let pair = wait::pair(spsc_queue(8).unwrap());
+    let pair = futures_util::lock::Mutex::new(pair);
+    lets_others_run("pushes and pops", |n| {
+        let pair = &pair;
+        async move {
+            let (tx, rx) = &mut *pair.lock().await;
+            tx.push_async(n).await.unwrap();
+            assert_eq!(rx.pop_async().await, Some(n));
+        }
+    });
+    let mut inbox = wait::Inbox::new();
+    let inbox_tx = inbox.add(spsc_queue(8).unwrap());
+    let inbox = futures_util::lock::Mutex::new((inbox_tx, inbox));
+    lets_others_run("an inbox", |n| {
+        let inbox = &inbox;
+        async move {
+            let (tx, inbox) = &mut *inbox.lock().await;
+            tx.try_push(n).unwrap();
+            assert_eq!(inbox.pop_async().await, Some(n));
+        }
+    });
+}
+
+/// Futures that are polled once, and dropped when they are not ready: none of them loses a message, and sooner or later one is ready.
+#[test]
+fn futures_that_are_polled_once() {
+    use futures_util::FutureExt;
+    let (tx, rx) = bounded(1);
+    let (mut in_vain, mut longest) = (0, 0);
+    for n in 0..10_000 {
+        let mut tries = 0;
+        while tx.send_async(n).now_or_never().is_none() {
+            tries += 1;
+        }
+        let received = loop {
+            match rx.recv_async().now_or_never() {
+                Some(received) => break received,
+                None => tries += 1,
+            }
+        };
+        assert_eq!(received, Ok(n));
+        assert_eq!((tx.try_send(n), rx.try_recv()), (Ok(()), Ok(n)), "calls don't count");
+        (in_vain, longest) = (in_vain + tries, tries.max(longest));
+    }
+    assert!(in_vain > 0 && longest <= 16, "{in_vain} in vain, up to {longest} in a row");
+}
+
+/// In a destructor of a thread's local variable.
+#[test]
+fn a_thread_that_ends_polls_futures() {
+    struct Polls(Sender<u64>, Receiver<u64>);
+    impl Drop for Polls {
+        fn drop(&mut self) {
+            let woken = Arc::new(Woken::default());
+            for n in 0..1000 {
+                let (mut send, mut receive) = (self.0.send_async(n), self.1.recv_async());
+                while poll(&mut send, &woken).is_pending() {}
+                while poll(&mut receive, &woken).is_pending() {}
+            }
+            self.0.send(1000).unwrap();
+        }
+    }
+    std::thread_local! {
+        static POLLS: RefCell<Option<Polls>> = const { RefCell::new(None) };
+    }
+    let (tx, rx) = bounded(1);
+    let polls = Polls(tx, rx.clone());
+    thread::spawn(|| POLLS.set(Some(polls))).join().unwrap();
+    assert_eq!(rx.recv(), Ok(1000), "the destructor has ended");
+}
+
+/// A send that was polled, and is kept: it has a ring at most, which goes on when it is dropped, and no room.
+#[test]
+fn a_kept_send_holds_no_room() {
+    let [first, second, third] = [(); 3].map(|()| Arc::new(Woken::default()));
+    let (tx, rx) = bounded(1);
+    tx.send(0).unwrap();
+    let (mut kept, mut behind) = (tx.send_async(1), tx.send_async(2));
+    assert!(sleeps(&mut kept, &first) && sleeps(&mut behind, &second));
+    assert_eq!(rx.recv(), Ok(0));
+    assert_eq!((first.times(), second.times()), (1, 0), "in the order in which they came");
+    // Calls that don't sleep take the room.
+    assert_eq!((tx.try_send(3), rx.recv()), (Ok(()), Ok(3)));
+    assert_eq!(second.times(), 1, "the next ring");
+    assert_eq!(poll(&mut behind, &second), Poll::Ready(Ok(())));
+    let mut last = tx.send_async(4);
+    assert!(sleeps(&mut last, &third));
+    drop(kept);
+    assert_eq!(third.times(), 1, "its ring");
+    assert_eq!(rx.recv(), Ok(2));
+    assert_eq!(poll(&mut last, &third), Poll::Ready(Ok(())));
+    assert_eq!((rx.recv(), rx.is_empty()), (Ok(4), true));
+    // A meeting takes the message of a future that is kept.
+    let (tx, rx) = bounded(0);
+    let mut kept = tx.send_async(1);
+    assert!(sleeps(&mut kept, &first));
+    assert_eq!(rx.recv(), Ok(1));
+    assert_eq!(poll(&mut kept, &first), Poll::Ready(Ok(())));
 }
 
 #[test]

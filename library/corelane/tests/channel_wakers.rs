@@ -1,13 +1,18 @@
 //! Wakers that do more than to wake, and futures that are dropped when something was for them.
 
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread;
 use std::time::Duration;
+use std::{slice, thread};
 
-use corelane::channel::{Receiver, RecvError, RecvFuture, after, bounded, unbounded};
+use corelane::channel::{
+    Receiver, RecvError, RecvFuture, Select, TryRecvError, after, bounded, oneshot, unbounded,
+};
+use corelane::{mpmc, wait};
 
 fn poll<F: Future + Unpin>(future: &mut F, waker: &Waker) -> Poll<F::Output> {
     Pin::new(future).poll(&mut Context::from_waker(waker))
@@ -71,4 +76,161 @@ fn the_clock_goes_on_after_a_waker_that_panics() {
     thread::sleep(Duration::from_millis(50));
     let later = after(Duration::from_millis(10));
     in_time(move || futures_executor::block_on(later.recv_async())).expect("it is the clock's");
+}
+
+/// What a call has panicked with.
+fn panic_of(call: impl FnOnce()) -> Option<&'static str> {
+    let panic = catch_unwind(AssertUnwindSafe(call)).err()?;
+    panic.downcast_ref().copied()
+}
+
+/// Panics with its text.
+struct Says(&'static str);
+
+impl Wake for Says {
+    fn wake(self: Arc<Self>) {
+        std::panic::panic_any(self.0);
+    }
+}
+
+/// The wakers of five sleepers, of which the second and the fourth panic, and how often the others were woken.
+fn five_wakers() -> (Vec<Waker>, Arc<Woken>) {
+    let woken = Arc::new(Woken::default());
+    let wakers = ["", "first", "", "second", ""].map(|text| match text {
+        "" => woken.clone().into(),
+        text => Arc::new(Says(text)).into(),
+    });
+    (wakers.to_vec(), woken)
+}
+
+#[derive(Default)]
+struct Woken(AtomicUsize);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Woken {
+    fn times(&self) -> usize {
+        self.0.swap(0, Ordering::Relaxed)
+    }
+}
+
+/// Polls until each future sleeps: before it does so, it may look again.
+fn fall_asleep<F: Future + Unpin>(futures: &mut [F], wakers: &[Waker]) {
+    for (future, waker) in futures.iter_mut().zip(wakers) {
+        (0..3).for_each(|_| assert!(poll(future, waker).is_pending()));
+    }
+}
+
+#[test]
+fn panicking_waker() {
+    for capacity in [0, 1] {
+        let (wakers, woken) = five_wakers();
+        let (tx, rx) = bounded::<u8>(capacity);
+        let mut receives: Vec<_> = wakers.iter().map(|_| rx.recv_async()).collect();
+        fall_asleep(&mut receives, &wakers);
+        woken.times();
+        assert_eq!(panic_of(|| drop(tx)), Some("first"), "of the last sender's drop");
+        assert_eq!(woken.times(), 3, "receivers");
+
+        let (tx, rx) = bounded(capacity);
+        (0..capacity).for_each(|_| tx.send(0).unwrap());
+        let mut sends: Vec<_> = wakers.iter().map(|_| tx.send_async(1)).collect();
+        fall_asleep(&mut sends, &wakers);
+        woken.times();
+        assert_eq!(panic_of(|| drop(rx)), Some("first"), "of the last receiver's drop");
+        assert_eq!(woken.times(), 3, "senders");
+
+        // Both bells, by a call of its own.
+        let (tx, rx) = bounded::<u8>(capacity);
+        let mut receives: Vec<_> = wakers.iter().map(|_| rx.recv_async()).collect();
+        fall_asleep(&mut receives, &wakers);
+        woken.times();
+        assert_eq!(panic_of(|| rx.close()), Some("first"));
+        assert_eq!(woken.times(), 3, "receivers");
+        drop((receives, tx));
+    }
+}
+
+/// Those that have not met a partner yet are woken by each arrival.
+#[test]
+fn panicking_waker_of_a_select() {
+    let (wakers, woken) = five_wakers();
+    let (tx, rx) = bounded::<u8>(0);
+    let mut selects: Vec<_> = wakers.iter().map(|_| Select::new()).collect();
+    selects.iter_mut().for_each(|select| _ = select.recv(&rx));
+    let mut ready: Vec<_> =
+        selects.iter_mut().map(|select| Box::pin(select.ready_async())).collect();
+    fall_asleep(&mut ready, &wakers);
+    woken.times();
+    let sent = || _ = tx.send_timeout(1, Duration::from_secs(5));
+    assert_eq!(panic_of(sent), Some("first"));
+    assert_eq!(woken.times(), 3);
+    assert_eq!(rx.try_recv(), Err(TryRecvError::Empty), "the sender waits no more");
+
+    // A select that waits at two rendezvous, of which the second panics.
+    let (other_tx, other_rx) = bounded::<u8>(0);
+    fall_asleep(&mut ready, &wakers);
+    let mut both = Select::new_biased();
+    both.send(&other_tx);
+    both.send(&tx);
+    let select = || _ = both.select_timeout(Duration::from_secs(5));
+    assert_eq!(panic_of(select), Some("first"));
+    in_time(move || assert_eq!(other_rx.try_recv(), Err(TryRecvError::Empty)));
+}
+
+/// One ring for many.
+#[test]
+fn panicking_waker_of_many_items() {
+    let (wakers, woken) = five_wakers();
+    let (mut tx, rx) = wait::pair(mpmc::queue::<u8>(8).unwrap());
+    let mut handles: Vec<_> = wakers.iter().map(|_| rx.clone()).collect();
+    let mut pops: Vec<_> = handles.iter_mut().map(|rx| rx.pop_async()).collect();
+    fall_asleep(&mut pops, &wakers);
+    woken.times();
+    assert_eq!(panic_of(|| _ = tx.push_slice(&[0; 5])), Some("first"));
+    assert_eq!(woken.times(), 3);
+}
+
+/// A thread that unwinds drops handles and futures whose waiting partners have wakers that panic.
+#[test]
+fn panicking_waker_while_unwinding() {
+    let waker = Waker::from(Arc::new(Panics));
+    let unwind = |held: Box<dyn FnOnce() + '_>| {
+        struct Held<'a>(Option<Box<dyn FnOnce() + 'a>>);
+        impl Drop for Held<'_> {
+            fn drop(&mut self) {
+                (self.0.take().unwrap())();
+            }
+        }
+        let _held = Held(Some(held));
+        std::panic::panic_any("mine");
+    };
+    for capacity in [0, 1] {
+        let (tx, rx) = bounded::<u8>(capacity);
+        let mut receive = rx.recv_async();
+        fall_asleep(slice::from_mut(&mut receive), slice::from_ref(&waker));
+        assert_eq!(panic_of(|| unwind(Box::new(|| drop(tx)))), Some("mine"));
+
+        let (tx, rx) = bounded(capacity);
+        (0..capacity).for_each(|_| tx.send(0).unwrap());
+        let mut send = tx.send_async(1);
+        fall_asleep(slice::from_mut(&mut send), slice::from_ref(&waker));
+        assert_eq!(panic_of(|| unwind(Box::new(|| drop(rx)))), Some("mine"));
+    }
+    for sleeps in [false, true] {
+        // A future that gives its message up, for one whose waker panics.
+        let (tx, rx) = bounded(usize::from(sleeps));
+        let mut receives = [rx.recv_async(), rx.recv_async()];
+        fall_asleep(&mut receives, &[Waker::noop().clone(), waker.clone()]);
+        tx.try_send(1).expect("there is room, or a receiver");
+        let [first, _second] = receives;
+        assert_eq!(panic_of(|| unwind(Box::new(|| drop(first)))), Some("mine"));
+    }
+    let (tx, mut rx) = oneshot::<u8>();
+    assert!(poll(&mut rx, &waker).is_pending());
+    assert_eq!(panic_of(|| unwind(Box::new(|| drop(tx)))), Some("mine"));
 }

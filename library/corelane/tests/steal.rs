@@ -44,6 +44,7 @@ macro_rules! queue {
             items_are_dropped_once
             full_queues_are_dropped
             a_panic_in_a_thief
+            drop_panics_mid_batch
             thieves_go_on_without_the_owner
             room_for_what_was_promised
         }
@@ -61,6 +62,7 @@ macro_rules! growing {
             each_item_comes_once
             items_are_dropped_once
             a_panic_in_a_thief
+            drop_panics_mid_batch
             thieves_go_on_without_the_owner
             it_grows
         }
@@ -263,6 +265,59 @@ fn a_panic_in_a_thief<W: Worker<Item = Bomb>>(make: fn(Config) -> W, _: bool) {
         assert!(panics.is_err());
         while let Ok(mut bomb) = worker.try_pop() {
             bomb.0 = false;
+        }
+    }
+}
+
+/// An item that counts its drop, which may panic.
+struct Fragile(Arc<AtomicUsize>, bool);
+
+impl Drop for Fragile {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        assert!(!self.1, "on purpose");
+    }
+}
+
+/// All other items are dropped, with the queue or by a thief, also if two destructors panic, and if the thread unwinds already.
+fn drop_panics_mid_batch<W: Worker<Item = Fragile>>(make: fn(Config) -> W, _: bool) {
+    let panics = |call: &mut dyn FnMut()| {
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(call)).is_err()
+    };
+    for bad in [[3, 3], [3, 7], [0, 1]] {
+        let filled = |block| {
+            let drops = Arc::new(AtomicUsize::new(0));
+            let mut worker = make(Config::new(12).block(block));
+            for at in 0..12 {
+                let item = Fragile(Arc::clone(&drops), bad.contains(&at));
+                assert!(worker.try_push(item).is_ok());
+            }
+            (worker, drops)
+        };
+        for block in [2, 16] {
+            let (worker, drops) = filled(block);
+            let mut worker = Some(worker);
+            assert!(panics(&mut || drop(worker.take())));
+            assert_eq!(drops.load(Ordering::Relaxed), 12, "with the queue");
+
+            let (worker, drops) = filled(block);
+            let mut worker = Some(worker);
+            assert!(panics(&mut || {
+                let _worker = worker.take();
+                panic!("before the queue is dropped");
+            }));
+            assert_eq!(drops.load(Ordering::Relaxed), 12, "while unwinding");
+
+            let (worker, drops) = filled(block);
+            let thief = worker.stealer();
+            drop(worker);
+            let mut steal = || match thief.try_steal_some(usize::MAX) {
+                Ok(loot) => drop(loot),
+                Err(error) => assert_eq!(error, TryPopError::Closed),
+            };
+            let panicked = (0..12).filter(|_| panics(&mut steal)).count();
+            assert!((1..=2).contains(&panicked));
+            assert_eq!(drops.load(Ordering::Relaxed), 12, "by a thief");
         }
     }
 }

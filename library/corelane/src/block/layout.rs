@@ -15,9 +15,9 @@ use core::ptr::NonNull;
 
 use super::variables::{BlockVariables, Variables};
 use crate::memory::{AtomicU64, Cells, Ordering, is_before, pause};
-use crate::queue::chunk::drop_each;
 use crate::queue::{CapacityError, Config, TryPopError};
 use crate::region::{LendableSlots, MOST_ENDS, Slots, State, array, most_slots, slots_up_to};
+use crate::unwind::drop_each;
 
 /// Most blocks for the capacity that a queue was asked for.
 const MOST_BLOCKS: usize = 1 << 16;

@@ -126,18 +126,36 @@ impl sealed::Access for Shared {
     }
 }
 
-/// An end for each thread, by the thread's index.
+/// An end for each thread that uses one, by the thread's index.
 pub struct PerThread<H: Send> {
     /// The one that is cloned.
     first: Mutex<H>,
     /// Those of the first threads: most channels have no others.
     few: [(AtomicUsize, Place<H>); 4],
     /// Those of others, which most channels don't have.
-    many: OnceLock<Box<Segments<H>>>,
+    many: Branches<H>,
 }
 
-/// Segment k has the places of the threads 2^k to 2^(k+1) - 1.
-type Segments<H> = [OnceLock<Box<[Place<H>]>>; usize::BITS as usize];
+/// A tree of places. A node is as far from the root as others with the same lowest bits of the index came before it. It never moves.
+struct Node<H> {
+    /// The owner of the place.
+    index: usize,
+    place: Place<H>,
+    /// By the next two bits of the index.
+    branches: Branches<H>,
+}
+
+type Branches<H> = [OnceLock<Box<Node<H>>>; 4];
+
+fn no_branches<H>() -> Branches<H> {
+    [const { OnceLock::new() }; 4]
+}
+
+impl<H> Node<H> {
+    fn new(index: usize) -> Self {
+        Self { index, place: OnceLock::new(), branches: no_branches() }
+    }
+}
 
 /// The owner of a place that no thread has. No index: also a thread without an index, which looks for 0, never finds it.
 const FREE: usize = usize::MAX;
@@ -156,7 +174,7 @@ impl<H: Send> PerThread<H> {
         Self {
             first: Mutex::new(first),
             few: [const { (AtomicUsize::new(FREE), OnceLock::new()) }; 4],
-            many: OnceLock::new(),
+            many: no_branches(),
         }
     }
 
@@ -173,8 +191,14 @@ impl<H: Send> PerThread<H> {
     }
 
     fn of_many(&self, index: usize) -> Option<&Place<H>> {
-        let segment = index.checked_ilog2()?;
-        self.many.get()?[segment as usize].get()?.get(index - (1 << segment))
+        let (mut branches, mut bits) = (&self.many, index);
+        loop {
+            let node = branches[bits % 4].get()?;
+            if node.index == index {
+                return Some(&node.place);
+            }
+            (branches, bits) = (&node.branches, bits / 4);
+        }
     }
 
     /// A place for the thread with this index.
@@ -187,12 +211,14 @@ impl<H: Send> PerThread<H> {
         if let Some((_, place)) = self.few.iter().find(mine) {
             return place;
         }
-        let segment = index.ilog2();
-        let many =
-            self.many.get_or_init(|| Box::new([const { OnceLock::new() }; usize::BITS as usize]));
-        let places = many[segment as usize]
-            .get_or_init(|| (0..1 << segment).map(|_| Place::new()).collect());
-        &places[index - (1 << segment)]
+        let (mut branches, mut bits) = (&self.many, index);
+        loop {
+            let node = branches[bits % 4].get_or_init(|| Box::new(Node::new(index)));
+            if node.index == index {
+                return &node.place;
+            }
+            (branches, bits) = (&node.branches, bits / 4);
+        }
     }
 }
 

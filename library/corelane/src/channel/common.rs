@@ -1,13 +1,15 @@
 //! What all handles of a channel share besides the queue.
 
-use alloc::vec::Vec;
+use alloc::collections::BTreeMap;
+use core::iter;
 
 use super::lane::{Item, Kind, Rx, Tx};
-use super::rendezvous::Waiting;
+use super::rendezvous::{Rendezvous, Waiting};
 use crate::memory::{AtomicU64, Mutex, Ordering, yield_now};
 use crate::pad::Padded;
 use crate::queue::TryPopError;
-use crate::wait::bell::Bell;
+use crate::unwind::{call_each, drop_each};
+use crate::wait::bell::{Bell, wake_each};
 use crate::wait::thread::Looks;
 
 /// A handle's end of the queue, and what it remembers.
@@ -62,7 +64,7 @@ pub(super) struct Common<T> {
     rest: Mutex<Option<Rx<T>>>,
     pub(super) kind: Kind<T>,
     /// What selects have taken, by their numbers.
-    selected: Mutex<Vec<(u64, Selected<T>)>>,
+    selected: Mutex<BTreeMap<u64, Selected<T>>>,
     /// The descriptor for pollers, if one was asked for.
     #[cfg(target_os = "linux")]
     pub(super) watch: std::sync::OnceLock<super::ready_fd::Watch>,
@@ -85,7 +87,7 @@ impl<T> Common<T> {
             receivers: AtomicU64::new(1),
             rest: Mutex::new(None),
             kind,
-            selected: Mutex::new(Vec::new()),
+            selected: Mutex::new(BTreeMap::new()),
             #[cfg(target_os = "linux")]
             watch: std::sync::OnceLock::new(),
         }
@@ -126,14 +128,18 @@ impl<T> Common<T> {
         if let Some(meeting) = self.kind.meeting() {
             meeting.clear();
         }
+        // Each without the lock: a message may own anything.
+        drop_each(|| self.pop_rest());
+    }
+
+    /// One of the messages that no receiver gets.
+    fn pop_rest(&self) -> Option<T> {
         loop {
             let mut why = TryPopError::Empty;
-            let popped = self.rest.lock().as_mut().and_then(|rest| rest.pop(&mut why));
+            let popped = self.rest.lock().as_mut()?.pop(&mut why);
             match popped {
-                // Without the lock: a message may own anything.
-                Some(message) => drop(message),
                 None if why == TryPopError::Busy => yield_now(),
-                None => return,
+                popped => return popped,
             }
         }
     }
@@ -144,11 +150,9 @@ impl<T> Common<T> {
         // A sender that has not seen it has pushed its message already, or sees it after its push.
         // Without the fence, such a message stays until the channel is dropped.
         let _ = self.items.heavy_fence();
-        if let Some(meeting) = self.kind.meeting() {
-            meeting.close();
-        }
-        self.items.ring_for_all();
-        self.room.ring_for_all();
+        let partners = self.kind.meeting().map(Rendezvous::close);
+        let sleepers = [&self.items, &self.room].into_iter().flat_map(Bell::take_all);
+        wake_each(partners.into_iter().flatten().chain(sleepers));
     }
 
     pub(super) fn enter_sender(&self) {
@@ -164,10 +168,9 @@ impl<T> Common<T> {
     pub(super) fn leave_sender(&self) {
         // Release ↔ the fence of the last one's ring, and Acquire in `has_ended`: the messages.
         if self.senders.fetch_add(1_u64.wrapping_neg(), Ordering::Release) == 1 {
-            if let Some(meeting) = self.kind.meeting() {
-                meeting.close();
-            }
-            self.items.ring_for_all();
+            let partners = self.kind.meeting().map(Rendezvous::close);
+            let sleepers = iter::once(&self.items).flat_map(Bell::take_all);
+            wake_each(partners.into_iter().flatten().chain(sleepers));
         }
     }
 
@@ -182,22 +185,19 @@ impl<T> Common<T> {
         }
         // Before it is closed: a sender that sees that clears the queue.
         *self.rest.lock() = Some(end());
-        self.close();
-        self.clear();
+        call_each([Self::close, Self::clear], |step| step(self));
     }
 
     /// Keeps what a select has taken, under a number.
     pub(super) fn keep_selected(&self, selected: Selected<T>) -> u64 {
         let mut all = self.selected.lock();
-        let number = all.last().map_or(0, |(last, _)| last + 1);
-        all.push((number, selected));
+        let number = all.last_key_value().map_or(0, |(last, _)| last + 1);
+        all.insert(number, selected);
         number
     }
 
     /// What a select has taken.
     pub(super) fn take_selected(&self, number: u64) -> Option<Selected<T>> {
-        let mut selected = self.selected.lock();
-        let place = selected.iter().position(|(known, _)| *known == number)?;
-        Some(selected.remove(place).1)
+        self.selected.lock().remove(&number)
     }
 }

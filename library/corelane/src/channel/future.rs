@@ -3,7 +3,7 @@
 use core::future::Future;
 use core::ops::Deref;
 use core::pin::Pin;
-use core::task::{Context, Poll};
+use core::task::{Context, Poll, ready};
 
 use super::access::{Access, Exclusive, Shared};
 use super::alarm::Alarm;
@@ -14,6 +14,7 @@ use super::timer::Timer;
 use super::{Receiver, Sender};
 use crate::queue::TryPopError;
 use crate::wait::bell::{Look, Sleep};
+use crate::wait::budget::count_step;
 
 /// A handle that a future borrows or owns. An exclusive one is borrowed exclusively, so that the future can go to another thread.
 enum Handle<'a, H: 'a, A: Access> {
@@ -47,6 +48,21 @@ impl<T> SendWait<T> {
     /// There is a message.
     #[inline]
     fn poll<A: Access>(
+        &mut self,
+        sender: &Sender<T, A>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), SendError<T>>> {
+        let is_first = self.is_awake();
+        if is_first {
+            ready!(self.sleep.poll_step(context.waker()));
+        }
+        let sent = self.poll_now(sender, context);
+        count_step(is_first && sent.is_ready());
+        sent
+    }
+
+    #[inline(always)] // as `poll`
+    fn poll_now<A: Access>(
         &mut self,
         sender: &Sender<T, A>,
         context: &mut Context<'_>,
@@ -144,6 +160,11 @@ macro_rules! borrowing {
             /// The future has the message until it is ready. If it is dropped before, the message is dropped with it, and is not
             /// sent. But a channel of capacity 0 hands the message over before the future is polled again.
             ///
+            /// A future that has waited, and is neither polled nor dropped when there is room, keeps other senders that wait
+            /// asleep. It has not reserved the room: a sender that doesn't sleep takes it.
+            ///
+            /// A task that sends again and again without a wait lets others run: see [`channel`](crate::channel#tasks).
+            ///
             /// # Errors
             ///
             /// As [`send`](Self::send).
@@ -157,6 +178,8 @@ macro_rules! borrowing {
             ///
             /// If the future is dropped before it is ready, no message is lost. A future that is neither polled nor dropped when
             /// a message comes keeps other receivers waiting.
+            ///
+            /// A task that receives again and again without a wait lets others run: see [`channel`](crate::channel#tasks).
             ///
             /// # Errors
             ///
@@ -196,6 +219,21 @@ impl<T> RecvWait<T> {
 
     #[inline]
     fn poll<A: Access>(
+        &mut self,
+        receiver: &Receiver<T, A>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<T, RecvError>> {
+        let is_first = self.is_awake();
+        if is_first {
+            ready!(self.sleep.poll_step(context.waker()));
+        }
+        let received = self.poll_now(receiver, context);
+        count_step(is_first && received.is_ready());
+        received
+    }
+
+    #[inline(always)] // as `poll`
+    fn poll_now<A: Access>(
         &mut self,
         receiver: &Receiver<T, A>,
         context: &mut Context<'_>,
@@ -273,9 +311,7 @@ impl<T> RecvWait<T> {
         let common = receiver.common();
         self.sleep.end(&common.items);
         if let (Some(meeting), Some(waiting)) = (common.kind.meeting(), self.waiting.take()) {
-            if let Some(message) = meeting.cancel_recv(waiting) {
-                meeting.leave(message);
-            }
+            meeting.give_up_recv(waiting);
         }
     }
 }
@@ -333,7 +369,6 @@ debug! { SendFuture RecvFuture }
 #[cfg(feature = "futures")]
 mod of_futures {
     use core::mem;
-    use core::task::ready;
 
     use futures_core::{FusedStream, Stream};
     use futures_sink::Sink;

@@ -47,6 +47,15 @@
 //! | queue | [`leased`](crate::leased) over a [line ring](crate::line_ring) with a counter of popped messages, or over a [list of rings](crate::segmented) |
 //! | memory | about 7 KiB, and 2 KiB for each thread that uses a shared handle, besides the messages |
 //! | handles | at most 65,536 threads and local handles a side |
+//!
+//! # Tasks
+//!
+//! A future needs nothing of its runtime. One that is dropped before it is ready loses no message. Poll a future that has begun, or drop it: while it is
+//! kept, it may have taken the ring that another sleeper needs.
+//!
+//! A task whose channel is always ready lets others run. Each thread counts the futures that are ready at their first look. After 128 the next one is
+//! pending once, and wakes its task; so are others of this task, up to 16 in a row. A future that is polled once, as by
+//! `now_or_never`, may therefore be pending although a message is there: [`try_recv`](Receiver::try_recv) always looks.
 
 mod access;
 mod alarm;

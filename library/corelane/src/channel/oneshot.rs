@@ -11,7 +11,7 @@ use super::error::{RecvError, RecvTimeoutError, SendError, TryRecvError};
 use super::rendezvous::meet;
 use super::unlimited;
 use crate::memory::{AtomicU64, Ordering, UnsafeCell};
-use crate::wait::bell::Look;
+use crate::wait::bell::{Look, wake_each};
 
 /// A channel for one message. It takes one allocation.
 ///
@@ -71,7 +71,7 @@ impl<T> Meeting<T> {
         if before == WAITING {
             // SAFETY: this thread has ended the state in which the waker is left.
             let waker = self.waker.with_mut(|waker| unsafe { (*waker).take() });
-            waker.into_iter().for_each(Waker::wake);
+            wake_each(waker);
         }
         before
     }

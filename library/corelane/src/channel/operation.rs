@@ -35,7 +35,7 @@ pub(super) trait Operation {
     fn bell(&self) -> &Bell;
     /// Whether it waits for a partner that claims it.
     fn has_partners(&self) -> bool;
-    /// Waits for a partner too, if the channel has capacity 0: a number.
+    /// Waits for a partner too, if the channel has capacity 0: a number. Then the caller rings for all at the bell.
     fn enter(&self, party: &Arc<Party>, index: usize) -> Option<u64>;
     /// Ends that wait.
     fn leave(&self, number: u64);

@@ -3,15 +3,17 @@
 //! Those that wait are listed under a lock. A partner *claims* the first one that it can: each waiting thread or task is claimed
 //! once, although a [`Select`](super::Select) may wait in several lists.
 
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;
-use core::mem;
 use core::task::Waker;
+use core::{iter, mem};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Instant;
 
 use crate::memory::{AtomicU64, Mutex, Ordering, Parker, yield_now};
 use crate::queue::{TryPopError, TryPushError};
-use crate::wait::bell::{Bell, Look};
+use crate::unwind::drop_each;
+use crate::wait::bell::{Bell, Look, wake_each};
 use crate::wait::thread::{OwnLooks, is_over};
 
 /// One that waits, perhaps for several things.
@@ -49,8 +51,11 @@ impl Party {
     }
 
     pub(super) fn wake(&self) {
-        let waker = self.waker.lock().clone();
-        waker.wake();
+        wake_each([self.waker()]);
+    }
+
+    fn waker(&self) -> Waker {
+        self.waker.lock().clone()
     }
 
     pub(super) fn set_waker(&self, waker: &Waker) {
@@ -96,13 +101,15 @@ type Packet<T> = Arc<Mutex<Hand<T>>>;
 
 /// A wait for a partner.
 pub(super) struct Waiting<T> {
+    /// In its list.
+    number: u64,
     party: Arc<Party>,
     packet: Packet<T>,
 }
 
 impl<T> Clone for Waiting<T> {
     fn clone(&self) -> Self {
-        Self { party: self.party.clone(), packet: self.packet.clone() }
+        Self { number: self.number, party: self.party.clone(), packet: self.packet.clone() }
     }
 }
 
@@ -110,6 +117,8 @@ struct Entry<T> {
     waiting: Waiting<T>,
     choice: u64,
 }
+
+type Entries<T> = BTreeMap<u64, Entry<T>>;
 
 /// The threads and tasks that wait.
 pub(super) struct Rendezvous<T> {
@@ -119,8 +128,9 @@ pub(super) struct Rendezvous<T> {
 }
 
 struct Lists<T> {
-    senders: VecDeque<Entry<T>>,
-    receivers: VecDeque<Entry<T>>,
+    /// By their numbers, which grow.
+    senders: Entries<T>,
+    receivers: Entries<T>,
     /// Messages whose receivers gave up at the same time.
     left: VecDeque<T>,
     /// Number of those that have waited, and of messages in `left` so far.
@@ -132,8 +142,8 @@ struct Lists<T> {
 impl<T> Default for Rendezvous<T> {
     fn default() -> Self {
         let lists = Lists {
-            senders: VecDeque::new(),
-            receivers: VecDeque::new(),
+            senders: BTreeMap::new(),
+            receivers: BTreeMap::new(),
             left: VecDeque::new(),
             entered: 0,
             is_closed: false,
@@ -143,9 +153,10 @@ impl<T> Default for Rendezvous<T> {
 }
 
 /// Claims the first entry that can be claimed, and removes it.
-fn claim<T>(entries: &mut VecDeque<Entry<T>>) -> Option<Entry<T>> {
-    let place = entries.iter().position(|entry| entry.waiting.party.claim(entry.choice))?;
-    entries.remove(place)
+fn claim<T>(entries: &mut Entries<T>) -> Option<Entry<T>> {
+    let mut all = entries.iter();
+    let (&number, _) = all.find(|(_, entry)| entry.waiting.party.claim(entry.choice))?;
+    entries.remove(&number)
 }
 
 /// What is waited for.
@@ -157,20 +168,20 @@ enum Side {
 
 impl<T> Lists<T> {
     fn enter(&mut self, side: Side, party: &Arc<Party>, index: usize, hand: Hand<T>) -> Waiting<T> {
-        let waiting = Waiting { party: party.clone(), packet: Arc::new(Mutex::new(hand)) };
+        self.entered += 1;
+        let (number, packet) = (self.entered, Arc::new(Mutex::new(hand)));
+        let waiting = Waiting { number, party: party.clone(), packet };
         let entry = Entry { waiting: waiting.clone(), choice: index as u64 + 1 };
         match side {
-            Side::Send => self.senders.push_back(entry),
-            Side::Receive => self.receivers.push_back(entry),
-        }
-        self.entered += 1;
+            Side::Send => self.senders.insert(number, entry),
+            Side::Receive => self.receivers.insert(number, entry),
+        };
         waiting
     }
 
     fn remove(&mut self, waiting: &Waiting<T>) {
-        let is_other = |entry: &Entry<T>| !Arc::ptr_eq(&entry.waiting.packet, &waiting.packet);
-        self.senders.retain(is_other);
-        self.receivers.retain(is_other);
+        self.senders.remove(&waiting.number);
+        self.receivers.remove(&waiting.number);
     }
 
     fn try_recv(&mut self) -> Result<Got<T>, TryPopError> {
@@ -274,8 +285,17 @@ impl<T> Rendezvous<T> {
         let new = lists.enter(Side::Send, &Party::new(waker), 0, Hand::Message(message));
         *waiting = Some(new);
         drop(lists);
-        self.arrivals.ring_for_all();
+        self.announce(waiting, |known| drop(self.cancel_send(known)));
         Look::NotYet
+    }
+
+    /// Wakes those that look for a wait such as this. If a waker panics, nobody waits any more.
+    fn announce(&self, waiting: &mut Option<Waiting<T>>, cancel: impl FnOnce(Waiting<T>)) {
+        let ring = AssertUnwindSafe(|| self.arrivals.ring_for_all());
+        if let Err(panic) = catch_unwind(ring) {
+            _ = waiting.take().map(cancel);
+            resume_unwind(panic);
+        }
     }
 
     /// Ends the wait. The message, if it was not sent.
@@ -324,7 +344,7 @@ impl<T> Rendezvous<T> {
                     let new = lists.enter(Side::Receive, &Party::new(waker), 0, Hand::Empty);
                     *waiting = Some(new);
                     drop(lists);
-                    self.arrivals.ring_for_all();
+                    self.announce(waiting, |known| self.give_up_recv(known));
                     return Look::NotYet;
                 }
             }
@@ -340,8 +360,15 @@ impl<T> Rendezvous<T> {
         None
     }
 
+    /// Ends the wait. A message that came at the same time goes to another receiver.
+    pub(super) fn give_up_recv(&self, waiting: Waiting<T>) {
+        if let Some(message) = self.cancel_recv(waiting) {
+            self.leave(message);
+        }
+    }
+
     /// Gives a message back that no receiver wants: the next one gets it.
-    pub(super) fn leave(&self, message: T) {
+    fn leave(&self, message: T) {
         let mut lists = self.lists.lock();
         if let Some(entry) = claim(&mut lists.receivers) {
             drop(lists);
@@ -361,8 +388,8 @@ impl<T> Rendezvous<T> {
 
     /// Drops the messages that were given back.
     pub(super) fn clear(&self) {
-        let left = mem::take(&mut self.lists.lock().left);
-        drop(left);
+        let mut left = mem::take(&mut self.lists.lock().left);
+        drop_each(|| left.pop_front());
     }
 
     /// Whether a sender waits, other than `own`.
@@ -381,18 +408,14 @@ impl<T> Rendezvous<T> {
         claim(&mut self.lists.lock().receivers).map(|entry| entry.waiting)
     }
 
-    /// Waits for a receiver, as choice `index` of `party`.
+    /// Waits for a receiver, as choice `index` of `party`. The caller rings for `arrivals`.
     pub(super) fn enter_sender(&self, party: &Arc<Party>, index: usize) -> Waiting<T> {
-        let waiting = self.lists.lock().enter(Side::Send, party, index, Hand::Empty);
-        self.arrivals.ring_for_all();
-        waiting
+        self.lists.lock().enter(Side::Send, party, index, Hand::Empty)
     }
 
-    /// Waits for a sender, as choice `index` of `party`.
+    /// Waits for a sender, as choice `index` of `party`. The caller rings for `arrivals`.
     pub(super) fn enter_receiver(&self, party: &Arc<Party>, index: usize) -> Waiting<T> {
-        let waiting = self.lists.lock().enter(Side::Receive, party, index, Hand::Empty);
-        self.arrivals.ring_for_all();
-        waiting
+        self.lists.lock().enter(Side::Receive, party, index, Hand::Empty)
     }
 
     /// Takes a choice out of the lists again.
@@ -400,19 +423,15 @@ impl<T> Rendezvous<T> {
         self.lists.lock().remove(waiting);
     }
 
-    /// No more messages. Wakes all.
-    pub(super) fn close(&self) {
+    /// No more messages. Returns all that wait: the caller wakes them.
+    pub(super) fn close(&self) -> impl Iterator<Item = Waker> + use<'_, T> {
         let mut lists = self.lists.lock();
         lists.is_closed = true;
-        let all: Vec<_> = lists
-            .senders
-            .iter()
-            .chain(&lists.receivers)
-            .map(|entry| entry.waiting.party.clone())
-            .collect();
+        let entries = lists.senders.values().chain(lists.receivers.values());
+        let all: Vec<_> = entries.map(|entry| entry.waiting.party.clone()).collect();
         drop(lists);
-        all.iter().for_each(|party| party.wake());
-        self.arrivals.ring_for_all();
+        let arrivals = iter::once(&self.arrivals).flat_map(Bell::take_all);
+        all.into_iter().map(|party| party.waker()).chain(arrivals)
     }
 }
 
@@ -438,7 +457,7 @@ impl<T> Waiting<T> {
     }
 }
 
-fn has_other<T>(entries: &VecDeque<Entry<T>>, own: Option<&Arc<Party>>) -> bool {
+fn has_other<T>(entries: &Entries<T>, own: Option<&Arc<Party>>) -> bool {
     let is_own = |entry: &Entry<T>| own.is_some_and(|own| Arc::ptr_eq(own, &entry.waiting.party));
-    entries.iter().any(|entry| !is_own(entry) && entry.waiting.party.chosen().is_none())
+    entries.values().any(|entry| !is_own(entry) && entry.waiting.party.chosen().is_none())
 }

@@ -6,7 +6,7 @@ use core::cell::Cell;
 use core::fmt;
 use core::future::{Future, poll_fn};
 use core::marker::PhantomData;
-use core::task::{Poll, Waker};
+use core::task::{Poll, Waker, ready};
 use std::time::{Duration, Instant};
 
 use super::access::Access;
@@ -21,7 +21,9 @@ use super::rendezvous::Party;
 use super::{Receiver, Sender, is_over, unlimited};
 use crate::memory::{Parker, pause};
 use crate::random::Random;
+use crate::unwind::call_each;
 use crate::wait::bell::{Bell, Entry};
+use crate::wait::budget::{Budget, count_step};
 use crate::wait::thread::OwnLooks;
 
 /// A list of send and receive operations, of which one is done: the first one that would not wait.
@@ -190,8 +192,12 @@ impl<'a> Select<'a> {
     /// The future stays on its thread, as the select does. A task that moves takes `recv_async` of each channel instead, and the
     /// `select!` of its runtime.
     pub fn ready_async(&mut self) -> impl Future<Output = usize> + use<'_, 'a> {
-        let (mut sleepers, mut alarm) = (None, None);
+        let (mut sleepers, mut alarm, mut budget) = (None, None, Budget::default());
         poll_fn(move |context| {
+            let is_first = sleepers.is_none();
+            if is_first {
+                ready!(budget.poll_step(context.waker()));
+            }
             drop((sleepers.take(), alarm.take()));
             let mut found = self.look(is_ready);
             if found.is_none() {
@@ -206,6 +212,7 @@ impl<'a> Select<'a> {
             match found {
                 Some((index, ..)) => {
                     drop((sleepers.take(), alarm.take()));
+                    count_step(is_first);
                     Poll::Ready(index)
                 }
                 None => Poll::Pending,
@@ -274,11 +281,10 @@ impl<'a> Select<'a> {
                 (true, _) => {}
                 (false, None) => self.sleep(&Parker::new(), until, None),
                 (false, Some(chosen)) => {
-                    let found = self.sleep_for_partners(until).and_then(|(index, number)| {
-                        let (_, operation) =
-                            self.cases.iter().find(|(known, _)| *known == index)?;
-                        chosen(*operation, number).map(|found| (index, *operation, found))
-                    });
+                    let found =
+                        self.sleep_for_partners(until).and_then(|(index, operation, number)| {
+                            chosen(operation, number).map(|found| (index, operation, found))
+                        });
                     if found.is_some() {
                         return found;
                     }
@@ -287,28 +293,20 @@ impl<'a> Select<'a> {
         }
     }
 
-    /// Sleeps until a ring, or until a partner has chosen an operation: the index, and the number of the wait.
-    fn sleep_for_partners(&self, until: Option<Instant>) -> Option<(usize, u64)> {
+    /// Sleeps until a ring, or until a partner has chosen an operation, by the number of its wait.
+    fn sleep_for_partners(&self, until: Option<Instant>) -> Option<Case<'a, u64>> {
         let parker = Parker::new();
-        let party = Party::new(parker.waker());
-        let mut numbers = Vec::new();
-        for (index, operation) in self.shuffled() {
-            if let Some(number) = operation.enter(&party, *index) {
-                numbers.push((*index, operation, number));
+        let mut entered = Entered { party: Party::new(parker.waker()), waits: Vec::new() };
+        for &(index, operation) in self.shuffled() {
+            if let Some(number) = operation.enter(&entered.party, index) {
+                entered.waits.push((index, operation, number));
+                operation.bell().ring_for_all();
             }
         }
-        if party.chosen().is_none() {
-            self.sleep(&parker, until, Some(&party));
+        if entered.party.chosen().is_none() {
+            self.sleep(&parker, until, Some(&entered.party));
         }
-        let chosen = party.give_up();
-        let mut result = None;
-        for (index, operation, number) in numbers {
-            match chosen == Some(index) {
-                true => result = Some((index, number)),
-                false => operation.leave(number),
-            }
-        }
-        result
+        entered.end()
     }
 
     /// Sleeps until a ring.
@@ -338,6 +336,37 @@ fn is_ready(operation: &dyn Operation) -> Option<()> {
     operation.is_ready(None).then_some(())
 }
 
+/// The waits of a select for partners. A partner chooses one of them at most.
+struct Entered<'a> {
+    party: Arc<Party>,
+    /// By their numbers.
+    waits: Vec<Case<'a, u64>>,
+}
+
+impl<'a> Entered<'a> {
+    /// Ends all waits but that which a partner has chosen.
+    fn end(&mut self) -> Option<Case<'a, u64>> {
+        let chosen = self.party.give_up();
+        let mut result = None;
+        for (index, operation, number) in self.waits.drain(..) {
+            match chosen == Some(index) {
+                true => result = Some((index, operation, number)),
+                false => operation.leave(number),
+            }
+        }
+        result
+    }
+}
+
+impl Drop for Entered<'_> {
+    /// A waker has panicked: what a partner has chosen is given up.
+    fn drop(&mut self) {
+        if let Some((_, operation, number)) = self.end() {
+            operation.chosen(number).into_iter().for_each(|found| operation.abandon(found));
+        }
+    }
+}
+
 /// One sleeper at the bells of several channels.
 struct Sleepers<'a> {
     places: Vec<(&'a dyn Operation, Entry)>,
@@ -348,13 +377,14 @@ impl<'a> Sleepers<'a> {
     /// At the bells of all operations but those that partners can claim.
     fn new(cases: &[(usize, &'a dyn Operation)], waker: &Waker, has_party: bool) -> Self {
         let operations = cases.iter().map(|(_, operation)| *operation);
-        let waits = operations.filter(|operation| !(has_party && operation.has_partners()));
-        let places: Vec<_> =
-            waits.map(|operation| (operation, operation.bell().enter(waker))).collect();
+        let mut this = Self { places: Vec::new(), may_sleep: false };
+        for operation in operations.filter(|operation| !(has_party && operation.has_partners())) {
+            this.places.push((operation, operation.bell().enter(waker)));
+        }
         // One fence for all.
-        let may_sleep =
-            Bell::fence(places.iter().map(|(operation, entry)| (operation.bell(), *entry)));
-        Self { places, may_sleep }
+        let entries = this.places.iter().map(|(operation, entry)| (operation.bell(), *entry));
+        this.may_sleep = Bell::fence(entries);
+        this
     }
 }
 
@@ -362,11 +392,11 @@ impl Drop for Sleepers<'_> {
     /// A bell that has rung wakes another sleeper, because this one may take from another channel: if there is still something
     /// to take. Otherwise selects would wake each other for ever.
     fn drop(&mut self) {
-        for (operation, entry) in &self.places {
+        call_each(&self.places, |(operation, entry)| {
             if operation.bell().withdraw(entry.number) && operation.is_ready(None) {
                 operation.bell().ring();
             }
-        }
+        });
     }
 }
 

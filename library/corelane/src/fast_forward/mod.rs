@@ -41,7 +41,6 @@ use core::marker::PhantomData;
 
 use crate::memory::{AtomicU64, Ordering, pause};
 use crate::pad::Padded;
-use crate::queue::chunk::drop_each;
 use crate::queue::staging::{Staged, Staging};
 use crate::queue::{
     self, CapacityError, Config, Info, LentItems, LentSlots, TryPopError, TryPushError,
@@ -49,6 +48,7 @@ use crate::queue::{
 };
 use crate::region::{End, State, ends, slots_for};
 use crate::slot::{Flagged, Packed, Slot, SlotRing, Token};
+use crate::unwind::drop_each;
 
 /// All that the FastForward family shares besides its slots.
 #[derive(Debug)]

@@ -32,12 +32,12 @@ use core::marker::PhantomData;
 
 use crate::memory::{AtomicU64, Cells, Ordering};
 use crate::pad::Padded;
-use crate::queue::chunk::drop_each;
 use crate::queue::{
     self, CapacityError, Config, Info, LentItems, LentSlots, Producer as _, TryPopError,
     TryPushError, answered_by, full, handles, queue_type, try_pop_by,
 };
 use crate::region::{End, State, ends, slots_for};
+use crate::unwind::drop_each;
 
 /// The counters that all queues of Lamport's family share. Positions from `read` to `write` hold
 /// items.

@@ -51,13 +51,13 @@ use core::mem::needs_drop;
 use crate::memory::{AtomicU64, Ordering, keep_order};
 use crate::pad::Padded;
 use crate::patience::Patience;
-use crate::queue::chunk::drop_each;
 use crate::queue::staging::{Staged, Staging};
 use crate::queue::{
     self, CapacityError, Config, Consumer as _, Info, LentItems, LentSlots, TryPopError,
     TryPushError, answered_by, full, handles, queue_type,
 };
 use crate::region::{End, State, ends, most_slots, try_box};
+use crate::unwind::drop_each;
 pub(crate) use lines::Lines;
 use lines::{Line, Place};
 

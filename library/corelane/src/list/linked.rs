@@ -41,7 +41,6 @@ use crate::fast_forward;
 use crate::memory::{AtomicPtr, AtomicU64, Ordering, UnsafeCell};
 use crate::pad::Padded;
 use crate::queue::Memory;
-use crate::queue::chunk::drop_each;
 use crate::queue::staging::{Staged, Staging};
 use crate::queue::{
     self, CapacityError, Config, Info, LentItems, LentSlots, Producer as _, TryPopError,
@@ -49,6 +48,7 @@ use crate::queue::{
 };
 use crate::region::{End, NoSlots, State, ends, try_empty_box};
 use crate::slot::Packed;
+use crate::unwind::drop_each;
 
 /// A place for an item, and the next node.
 struct Node<T> {

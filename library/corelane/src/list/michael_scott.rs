@@ -42,12 +42,12 @@ use crate::hazard::{Batch, Costs, Domain, Guarded, Hazard};
 use crate::memory::{AtomicPtr, Ordering, UnsafeCell, limit};
 use crate::pad::Padded;
 use crate::queue::Memory;
-use crate::queue::chunk::drop_each;
 use crate::queue::{
     self, CapacityError, Config, Info, Sides, TryPopError, TryPushError, answered_by, full,
     handles, queue_type, try_pop_by,
 };
 use crate::region::{End, NoSlots, State, ends, no_memory};
+use crate::unwind::drop_each;
 
 /// A pointer to a node.
 type Link<T> = AtomicPtr<Guarded<Node<T>>>;

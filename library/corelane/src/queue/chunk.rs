@@ -7,6 +7,7 @@ use core::ptr;
 use super::error::TryPopError;
 use super::handle::{SingleConsumer, SingleProducer};
 use super::looks::Looks;
+use crate::unwind::drop_each;
 
 /// A run of free slots. The second part is empty unless the run crosses the end of the ring.
 pub type LentSlots<'a, T> = (&'a mut [MaybeUninit<T>], &'a mut [MaybeUninit<T>]);
@@ -409,22 +410,5 @@ fn release_taken<C: SingleConsumer>(consumer: &mut C, n: usize) {
     unsafe {
         let _ = consumer.lend(n);
         consumer.release(n);
-    }
-}
-
-/// Drops each item that `next` gives. If a destructor panics, the others still run.
-pub(crate) fn drop_each<T>(next: impl FnMut() -> Option<T>) {
-    struct Rest<F: FnMut() -> Option<T>, T>(F);
-    impl<F: FnMut() -> Option<T>, T> Drop for Rest<F, T> {
-        fn drop(&mut self) {
-            while let Some(item) = (self.0)() {
-                drop(item);
-            }
-        }
-    }
-    // After a panic, `Rest` drops the rest while unwinding, as a `Vec` does.
-    let mut rest = Rest(next);
-    while let Some(item) = (rest.0)() {
-        drop(item);
     }
 }

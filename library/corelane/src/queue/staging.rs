@@ -9,6 +9,7 @@ use core::mem::MaybeUninit;
 use core::ptr;
 
 use super::chunk::{LentItems, LentSlots};
+use crate::unwind::drop_each;
 
 /// Where a producer's batch is written before it is copied to the slots.
 ///
@@ -122,9 +123,7 @@ impl<T> Staged<T> {
 
 impl<T> Drop for Staged<T> {
     fn drop(&mut self) {
-        let (items, ..) = self.lend(self.len());
-        // SAFETY: these items were staged and never taken, and the buffer goes away with `self`.
-        unsafe { ptr::drop_in_place(items) };
+        drop_each(|| self.take());
     }
 }
 

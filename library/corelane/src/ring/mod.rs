@@ -56,12 +56,12 @@ use core::marker::PhantomData;
 
 use crate::memory::Cells;
 use crate::pad::Padded;
-use crate::queue::chunk::drop_each;
 use crate::queue::{
     self, Built, CapacityError, Config, Info, Looks, Queue, TryPopError, TryPushError, answered_by,
     full, handles,
 };
 use crate::region::{End, Run, State, ends, slots_up_to};
+use crate::unwind::drop_each;
 
 mod head_tail;
 mod in_order;

@@ -37,12 +37,12 @@ use crate::memory::{AtomicPtr, Ordering};
 use crate::pad::Padded;
 use crate::patience::Patience;
 use crate::queue::Memory;
-use crate::queue::chunk::drop_each;
 use crate::queue::{
     self, Built, CapacityError, Config, Producer as _, TryPopError, TryPushError, answered_by,
     full, handles, try_pop_by,
 };
 use crate::region::{End, NoSlots, State, ends, no_memory};
+use crate::unwind::drop_each;
 
 mod closable_ring;
 pub mod lcrq;

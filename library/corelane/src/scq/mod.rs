@@ -57,12 +57,12 @@ use core::ptr::NonNull;
 
 use crate::memory::{AtomicU64, Cells, limit};
 use crate::patience::Patience;
-use crate::queue::chunk::drop_each;
 use crate::queue::{
     self, Built, CapacityError, Config, Info, Producer as _, Queue, Sides, TryPopError,
     TryPushError, answered_by, full, handles,
 };
 use crate::region::{End, MOST_ENDS, Slots, State, array, ends, slots_up_to};
+use crate::unwind::drop_each;
 
 /// Public for the models, which take its steps one by one; not for use, and not stable.
 #[doc(hidden)]

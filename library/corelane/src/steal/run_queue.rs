@@ -41,6 +41,7 @@ use crate::pad::Padded;
 use crate::queue::{CapacityError, Config, Info, Sides, TryPopError, TryPushError};
 use crate::region::{End, State, ends, slots_up_to};
 use crate::steal;
+use crate::unwind::drop_each;
 
 /// For the programs that check and measure it; not stable.
 #[doc(hidden)]
@@ -121,10 +122,12 @@ impl<T> State for Header<T> {
 
     fn drop_items(&self, cells: &Cells<T>) {
         let oldest = self.head().oldest;
-        for i in 0..self.tail.load(Ordering::Relaxed).wrapping_sub(oldest) {
+        let mut left = 0..self.tail.load(Ordering::Relaxed).wrapping_sub(oldest);
+        drop_each(|| {
+            let position = oldest.wrapping_add(left.next()?);
             // SAFETY: no thread has claimed the item, and none can.
-            drop(unsafe { cells.read(u64::from(oldest.wrapping_add(i))) });
-        }
+            Some(unsafe { cells.read(u64::from(position)) })
+        });
     }
 }
 
@@ -320,7 +323,7 @@ impl<T> Drop for Loot<'_, T> {
             }
         }
         let _finish = Finish(self.header);
-        self.for_each(drop);
+        drop_each(|| self.next());
     }
 }
 

@@ -12,12 +12,14 @@
 //! Each ring wakes one sleeper, in the order in which they came. A sleeper that is woken and has no use for it, because it has
 //! found the change already or gives up, wakes the next one: no ring is lost.
 
-use alloc::collections::VecDeque;
+use alloc::collections::BTreeMap;
 use core::task::{Poll, Waker};
-use core::{fmt, mem};
+use core::{fmt, iter, mem};
 
+use super::budget::Budget;
 use crate::memory::{AtomicU64, Barrier, Mutex, Ordering, fence, limit};
 use crate::pad::Padded;
+use crate::unwind::call_each;
 
 /// Where threads and tasks sleep until a thread rings.
 pub struct Bell {
@@ -37,8 +39,8 @@ const IN_VAIN: u64 = limit(8, 1);
 
 #[derive(Default)]
 struct Sleepers {
-    /// The sleepers, by their numbers, which grow.
-    waiting: VecDeque<(u64, Waker)>,
+    /// The sleepers, by their numbers, which grow. Any of them may leave.
+    waiting: BTreeMap<u64, Waker>,
     /// Number of the next sleeper.
     next: u64,
     ringers: Ringers,
@@ -53,12 +55,6 @@ enum Ringers {
     /// and looked before it was told may still hold back what it has published.
     Told(u64),
     Fenced,
-}
-
-impl Sleepers {
-    fn place(&self, number: u64) -> Option<usize> {
-        self.waiting.binary_search_by_key(&number, |(number, _)| *number).ok()
-    }
 }
 
 /// A sleeper's number, and whether a heavy fence must follow its announcement.
@@ -118,7 +114,7 @@ impl Bell {
             return false;
         }
         before();
-        let last = sleepers.waiting.pop_back();
+        let last = sleepers.waiting.pop_last();
         self.tell(&sleepers);
         drop(sleepers);
         last.is_some_and(|(_, waker)| {
@@ -142,13 +138,18 @@ impl Bell {
 
     /// Wakes all that sleep.
     pub fn ring_for_all(&self) {
+        wake_each(self.take_all());
+    }
+
+    /// As [`ring_for_all`](Self::ring_for_all), but the caller wakes them.
+    pub(crate) fn take_all(&self) -> impl Iterator<Item = Waker> + use<> {
+        let mut all = BTreeMap::new();
         if self.has_sleepers() {
             let mut sleepers = self.sleepers.lock();
-            let all = mem::take(&mut sleepers.waiting);
+            all = mem::take(&mut sleepers.waiting);
             self.tell(&sleepers);
-            drop(sleepers);
-            all.into_iter().for_each(|(_, waker)| waker.wake());
         }
+        all.into_values()
     }
 
     /// Whether nobody sleeps, and ringers need no `SeqCst` fence.
@@ -170,7 +171,7 @@ impl Bell {
     #[inline(never)]
     fn wake(&self, n: usize) {
         match self.has_sleepers() {
-            true => _ = (0..n).all(|_| self.wake_one()),
+            true => self.wake_first(n),
             false => self.ring_in_vain(),
         }
     }
@@ -187,17 +188,17 @@ impl Bell {
         }
     }
 
-    /// Wakes the first sleeper, if there is one.
-    fn wake_one(&self) -> bool {
+    /// Wakes the first `n` sleepers, or as many as there are.
+    fn wake_first(&self, n: usize) {
+        // Each without the lock: the waker's code may ring, too.
+        wake_each(iter::from_fn(|| self.take_first()).take(n));
+    }
+
+    fn take_first(&self) -> Option<Waker> {
         let mut sleepers = self.sleepers.lock();
-        let first = sleepers.waiting.pop_front();
+        let first = sleepers.waiting.pop_first();
         self.tell(&sleepers);
-        drop(sleepers);
-        // Without the lock: the waker's code may ring, too.
-        first.is_some_and(|(_, waker)| {
-            waker.wake();
-            true
-        })
+        Some(first?.1)
     }
 
     /// Tells threads that ring how many sleep, and which fences they must have.
@@ -223,7 +224,7 @@ impl Bell {
         let mut sleepers = self.sleepers.lock();
         let number = sleepers.next;
         sleepers.next += 1;
-        sleepers.waiting.push_back((number, waker.clone()));
+        sleepers.waiting.insert(number, waker.clone());
         if matches!(sleepers.ringers, Ringers::Light) {
             sleepers.ringers = Ringers::Told(number);
         }
@@ -271,8 +272,7 @@ impl Bell {
     /// Whether the sleeper hasn't been woken. From now on `waker` wakes it.
     pub(crate) fn still_sleeps(&self, number: u64, waker: &Waker) -> bool {
         let mut sleepers = self.sleepers.lock();
-        let Some(place) = sleepers.place(number) else { return false };
-        let known = &mut sleepers.waiting[place].1;
+        let Some(known) = sleepers.waiting.get_mut(&number) else { return false };
         let old = (!known.will_wake(waker)).then(|| mem::replace(known, waker.clone()));
         // Dropped without the lock: a waker may own a task, and this a sleeper.
         drop(sleepers);
@@ -283,19 +283,24 @@ impl Bell {
     /// The sleeper sleeps no more. If it was woken, it wakes the next one.
     fn leave(&self, number: u64) {
         if self.withdraw(number) {
-            self.wake_one();
+            self.wake_first(1);
         }
     }
 
     /// The sleeper sleeps no more. Whether it was woken: then the caller must see to it that the ring is used.
     pub(crate) fn withdraw(&self, number: u64) -> bool {
         let mut sleepers = self.sleepers.lock();
-        let left = sleepers.place(number).and_then(|place| sleepers.waiting.remove(place));
+        let left = sleepers.waiting.remove(&number);
         self.tell(&sleepers);
         // Before `left` is dropped: a waker may own a task, and this a sleeper.
         drop(sleepers);
         left.is_none()
     }
+}
+
+/// Wakes all of them, also if one panics: see [`call_each`].
+pub(crate) fn wake_each(wakers: impl IntoIterator<Item = Waker>) {
+    call_each(wakers, Waker::wake);
 }
 
 /// What a look has found.
@@ -333,6 +338,12 @@ impl<'a> Wait<'a> {
         self.sleep.is_awake()
     }
 
+    /// Before the first look of a future: see [`Budget`].
+    #[inline(always)]
+    pub(super) fn poll_step(&mut self, waker: &Waker) -> Poll<()> {
+        self.sleep.poll_step(waker)
+    }
+
     /// As [`poll`](Self::poll), for the future of a task.
     pub(super) fn poll_task<R>(&mut self, waker: &Waker, look: impl FnMut() -> Look<R>) -> Poll<R> {
         self.sleep.poll_task(self.bell, waker, look)
@@ -353,6 +364,7 @@ pub(crate) struct Sleep {
     sleeper: Option<u64>,
     /// Whether it was woken, and has neither found anything nor announced itself anew. Then the ring is not used yet.
     is_woken: bool,
+    budget: Budget,
 }
 
 impl Sleep {
@@ -360,6 +372,12 @@ impl Sleep {
     #[inline(always)]
     pub(crate) fn is_awake(&self) -> bool {
         self.sleeper.is_none() && !self.is_woken
+    }
+
+    /// Before the first look of a future: see [`Budget`].
+    #[inline(always)]
+    pub(crate) fn poll_step(&mut self, waker: &Waker) -> Poll<()> {
+        self.budget.poll_step(waker)
     }
 
     /// As [`poll`](Self::poll), for the future of a task.
@@ -426,7 +444,7 @@ impl Sleep {
     fn give_up(&mut self, bell: &Bell) {
         self.leave(bell);
         if mem::take(&mut self.is_woken) {
-            bell.wake_one();
+            bell.wake_first(1);
         }
     }
 }

@@ -7,6 +7,7 @@ use core::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use super::bell::{Bell, Look, Wait};
+use super::budget::count_step;
 use super::sealed::{Bells as _, Rings as _};
 use super::thread::{Looks, Strategy, Waits};
 use super::{Bells, Local};
@@ -129,6 +130,8 @@ impl<C: queue::Consumer> Consumer<C> {
     ///
     /// The future takes an item only when it is ready: if it is dropped before, all items are in the queue. A future that is
     /// neither polled nor dropped when an item comes keeps other consumers of the queue waiting.
+    ///
+    /// A task that pops again and again without a wait lets others run: after 128 items its next future is pending once.
     pub fn pop_async(&mut self) -> PopFuture<'_, C> {
         let wait = Wait::at(self.bells.items());
         PopFuture { queue: &mut self.queue, room: self.bells.room(), wait }
@@ -161,7 +164,9 @@ impl<C: queue::Consumer> Future for PopFuture<'_, C> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let Self { queue, room, wait } = self.get_mut();
         if wait.is_awake() {
+            ready!(wait.poll_step(context.waker()));
             if let Ok(item) = queue.try_pop() {
+                count_step(true);
                 room.ring();
                 return Poll::Ready(Some(item));
             }

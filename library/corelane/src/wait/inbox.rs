@@ -5,10 +5,11 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
-use core::task::{Context, Poll};
+use core::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use super::bell::{Bell, Look, Sleep};
+use super::budget::count_step;
 use super::sealed::Bells as _;
 use super::thread::{Looks, Strategy, Waits};
 use super::{Local, Producer};
@@ -141,7 +142,8 @@ impl<C: queue::Consumer> Inbox<C> {
 
     /// As [`pop`](Self::pop), in a task.
     ///
-    /// If the future is dropped before it is ready, all items are in their queues.
+    /// If the future is dropped before it is ready, all items are in their queues. A task that pops again and again without a wait lets others run:
+    /// after 128 items its next future is pending once.
     pub fn pop_async(&mut self) -> InboxFuture<'_, C> {
         InboxFuture { inbox: self, sleep: Sleep::default() }
     }
@@ -254,7 +256,13 @@ impl<C: queue::Consumer> Future for InboxFuture<'_, C> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let Self { inbox: Inbox { items, lanes, .. }, sleep } = self.get_mut();
-        sleep.poll_task(items, context.waker(), || lanes.look()).map(Result::ok)
+        let is_first = sleep.is_awake();
+        if is_first {
+            ready!(sleep.poll_step(context.waker()));
+        }
+        let popped = sleep.poll_task(items, context.waker(), || lanes.look()).map(Result::ok);
+        count_step(is_first && popped.is_ready());
+        popped
     }
 }
 

@@ -39,6 +39,7 @@
 /// Public for the models, which use it without a queue; not for use, and not stable.
 #[doc(hidden)]
 pub mod bell;
+pub(crate) mod budget;
 pub mod bytes;
 mod consumer;
 mod inbox;

@@ -6,6 +6,7 @@ use core::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use super::bell::{Look, Wait};
+use super::budget::count_step;
 use super::sealed::{self, Bells as _, Rings as _};
 use super::thread::{Looks, Strategy, Waits};
 use super::{Bells, Closed, Local};
@@ -148,6 +149,8 @@ impl<P: queue::Producer> Producer<P> {
     /// The future has the item until it is ready. If it is dropped before, the item is dropped with it, and is not in the queue.
     /// A future that is neither polled nor dropped when there is room keeps other producers of the queue waiting.
     ///
+    /// A task that pushes again and again without a wait lets others run: after 128 items its next future is pending once.
+    ///
     /// # Errors
     ///
     /// As [`push`](Self::push).
@@ -199,9 +202,11 @@ impl<P: queue::Producer> Future for PushFuture<'_, P> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
         if this.wait.is_awake() {
+            ready!(this.wait.poll_step(context.waker()));
             let Some(item) = this.item.take() else { unreachable!("it is not ready yet") };
             match this.queue.try_push(item) {
                 Ok(()) => {
+                    count_step(true);
                     this.bells.items().ring();
                     return Poll::Ready(Ok(()));
                 }

@@ -8,9 +8,9 @@ use crate::block::layout::{BlockShape, Blocks, Nothing, StandBack};
 use crate::block::variables::{Heads, Separate};
 use crate::memory::{AtomicBool, Ordering, advance, is_before};
 use crate::pad::Padded;
-use crate::queue::chunk::drop_each;
 use crate::queue::{CapacityError, Config, TryPopError};
 use crate::region::{End, Run, State, ends};
+use crate::unwind::drop_each;
 
 /// Both sides of a new queue. Records that are never popped are dropped as items of type `T`. `needed` says how many
 /// granules are needed for a capacity in granules, with blocks of a size.

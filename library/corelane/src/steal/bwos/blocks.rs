@@ -10,6 +10,7 @@ use crate::memory::{AtomicBool, AtomicU64, Barrier, Cells, Ordering, Shifted, Un
 use crate::pad::Padded;
 use crate::queue::{CapacityError, Config};
 use crate::region::{Slots, State, array, slots_up_to};
+use crate::unwind::drop_each;
 
 /// Most slots of a block: as many as a word can count.
 const MOST_SLOTS: usize = 1024;
@@ -389,13 +390,14 @@ impl<T> Blocks<T> {
         start.wrapping_sub((self.place(start) as u64) << self.shape.log_slots)
     }
 
-    /// Drops the items from one position to another in the same block. No thread uses the queue any more.
-    pub(super) fn drop_items(&self, from: u64, to: u64) {
-        let offset = self.offset(self.start(from));
-        for position in from..to {
+    /// Drops the items at these positions. No thread uses the queue any more.
+    pub(super) fn drop_items(&self, mut positions: impl Iterator<Item = u64>) {
+        drop_each(|| {
+            let position = positions.next()?;
+            let cell = position.wrapping_sub(self.offset(self.start(position)));
             // SAFETY: by the caller's word there is an item, which nobody takes.
-            drop(unsafe { self.cells.read(position.wrapping_sub(offset)) });
-        }
+            Some(unsafe { self.cells.read(cell) })
+        });
     }
 }
 
@@ -454,7 +456,7 @@ impl<T> Drop for Loot<'_, T> {
             }
         }
         let _back = GiveBack(self.block, self.taken);
-        self.for_each(drop);
+        drop_each(|| self.next());
     }
 }
 

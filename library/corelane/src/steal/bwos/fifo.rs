@@ -107,18 +107,15 @@ impl<T> State for Header<T> {
 
     fn drop_items(&self, blocks: &Blocks<T>) {
         let head = self.head.load(Ordering::Relaxed);
-        let mut start = blocks.start(head);
-        for _ in 0..blocks.shape().blocks {
+        let first = blocks.start(head);
+        let starts = (0..blocks.shape().blocks as u64).map(|i| first + i * blocks.size());
+        let runs = starts.map_while(|start| {
             let block = blocks.at(start);
             let word = Word(block.word().load(Ordering::Relaxed));
-            if !word.is_of(blocks.number(start)) {
-                break;
-            }
-            let end = start + blocks.size();
-            let back = block.back().load(Ordering::Relaxed).min(end);
-            blocks.drop_items(head.max(start + word.index()), back);
-            start = end;
-        }
+            let back = block.back().load(Ordering::Relaxed).min(start + blocks.size());
+            word.is_of(blocks.number(start)).then(|| head.max(start + word.index())..back)
+        });
+        blocks.drop_items(runs.flatten());
     }
 }
 

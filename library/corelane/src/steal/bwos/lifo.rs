@@ -108,16 +108,16 @@ impl<T> State for Header<T> {
 
     fn drop_items(&self, blocks: &Blocks<T>) {
         let top = self.top.load(Ordering::Relaxed);
-        let mut start = blocks.start(top);
+        let newest = blocks.start(top);
         // If all blocks are full, `top` is at the start of the first one again.
-        for _ in 0..=blocks.shape().blocks {
+        let starts =
+            (0..=blocks.shape().blocks as u64).map(|i| newest.wrapping_sub(i * blocks.size()));
+        let runs = starts.filter_map(|start| {
             let word = Word(blocks.at(start).word().load(Ordering::Relaxed));
-            if word.is_of(blocks.number(start)) {
-                let end = start.wrapping_add(blocks.size());
-                blocks.drop_items(start.wrapping_add(word.index()), top.min(end));
-            }
-            start = start.wrapping_sub(blocks.size());
-        }
+            let (from, end) = (start.wrapping_add(word.index()), start.wrapping_add(blocks.size()));
+            word.is_of(blocks.number(start)).then(|| from..top.min(end))
+        });
+        blocks.drop_items(runs.flatten());
     }
 }
 

@@ -41,6 +41,7 @@ use crate::pad::Padded;
 use crate::queue::{CapacityError, Config, Info, Memory, Sides, TryPopError, TryPushError};
 use crate::region::{End, NoSlots, State, ends};
 use crate::steal;
+use crate::unwind::drop_each;
 
 /// For the programs that check and measure it; not stable.
 #[doc(hidden)]
@@ -359,17 +360,7 @@ impl<T> ExactSizeIterator for Loot<'_, T> {}
 
 impl<T> Drop for Loot<'_, T> {
     fn drop(&mut self) {
-        /// Gives back the slots of items that are not dropped because the destructor of another one panics.
-        struct GiveBack<'a, 'b, T>(&'a mut Loot<'b, T>);
-        impl<T> Drop for GiveBack<'_, '_, T> {
-            fn drop(&mut self) {
-                for i in 0..self.0.left as u64 {
-                    self.0.buffer.give_back(self.0.next.wrapping_add(i));
-                }
-            }
-        }
-        let rest = GiveBack(self);
-        rest.0.for_each(drop);
+        drop_each(|| self.next());
     }
 }
 

@@ -8,6 +8,7 @@ use core::ptr::{NonNull, null_mut};
 use crate::memory::{AtomicPtr, AtomicU64, Cells, Made, Ordering, is_before};
 use crate::queue::{CapacityError, Config};
 use crate::region::{State, slots_up_to, try_box};
+use crate::unwind::drop_each;
 
 /// A ring of slots.
 pub(super) struct Buffer<T> {
@@ -58,19 +59,14 @@ impl<T> Buffer<T> {
     pub(super) unsafe fn take(&self, position: u64) -> T {
         // SAFETY: the caller's contract.
         let item = unsafe { self.cells.read(position) };
-        self.give_back(position);
-        item
-    }
-
-    /// From now on the owner may use the slot again. The thread has claimed its item.
-    pub(super) fn give_back(&self, position: u64) {
         // Release ↔ Acquire in `is_free`: the item is out of the slot.
         self.read(position).store(position.wrapping_add(1), Ordering::Release);
+        item
     }
 
     /// Whether the item of this position was claimed, and is out of its slot.
     fn is_free(&self, position: u64) -> bool {
-        // Acquire ↔ Release in `give_back`: the item is out of the slot.
+        // Acquire ↔ Release in `take`: the item is out of the slot.
         self.read(position).load(Ordering::Acquire) == position.wrapping_add(1)
     }
 
@@ -99,10 +95,12 @@ impl<T> Buffer<T> {
 
     /// Drops the items at `from..to`. No thread uses the queue any more.
     pub(super) fn drop_items(&self, from: u64, to: u64) {
-        for i in 0..to.wrapping_sub(from) {
+        let mut left = 0..to.wrapping_sub(from);
+        drop_each(|| {
+            let position = from.wrapping_add(left.next()?);
             // SAFETY: no thread has claimed the item, and none can.
-            drop(unsafe { self.cells.read(from.wrapping_add(i)) });
-        }
+            Some(unsafe { self.cells.read(position) })
+        });
     }
 }
 

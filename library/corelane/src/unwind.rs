@@ -1,0 +1,46 @@
+//! Calls that are all made, although some of them panic.
+
+use core::iter::from_fn;
+
+/// Drops each item that `next` gives, as [`call_each`].
+pub(crate) fn drop_each<T>(next: impl FnMut() -> Option<T>) {
+    call_each(from_fn(next), drop);
+}
+
+/// Makes a call with each item. If calls panic, the first panic goes on after the last call, unless the thread unwinds
+/// already. The payloads of other panics leak: their destructors may panic, too.
+#[cfg(feature = "std")]
+pub(crate) fn call_each<T>(items: impl IntoIterator<Item = T>, mut call: impl FnMut(T)) {
+    use core::mem::forget;
+    use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+    let mut first = None;
+    for item in items {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| call(item))) {
+            match first {
+                None => first = Some(panic),
+                Some(_) => forget(panic),
+            }
+        }
+    }
+    match first {
+        Some(panic) if std::thread::panicking() => forget(panic),
+        Some(panic) => resume_unwind(panic),
+        None => {}
+    }
+}
+
+/// Makes a call with each item. If a call panics, the others are made while unwinding: a second panic ends the process.
+#[cfg(not(feature = "std"))]
+pub(crate) fn call_each<T>(items: impl IntoIterator<Item = T>, call: impl FnMut(T)) {
+    struct Rest<T, I: Iterator<Item = T>, F: FnMut(T)>(I, F);
+    impl<T, I: Iterator<Item = T>, F: FnMut(T)> Drop for Rest<T, I, F> {
+        fn drop(&mut self) {
+            self.0.by_ref().for_each(&mut self.1);
+        }
+    }
+    let mut rest = Rest(items.into_iter(), call);
+    while let Some(item) = rest.0.next() {
+        (rest.1)(item);
+    }
+}
