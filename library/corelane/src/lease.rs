@@ -323,54 +323,6 @@ impl<H> User<H> {
         Ok(result)
     }
 
-    /// Begins a use that [`let_go`](Self::let_go) ends. `None` as for [`with`](Self::with).
-    ///
-    /// # Safety
-    ///
-    /// As for [`with`](Self::with), which must not be called before `let_go`.
-    #[cfg(feature = "std")]
-    pub unsafe fn hold(&mut self, lease: &Lease<H>) -> Option<&mut H> {
-        if let Some(mut tenant) = self.tenant.get() {
-            // SAFETY: the tenant is this user's.
-            if !unsafe { tenant.as_mut() }.enter(lease) {
-                return None;
-            }
-        }
-        // SAFETY: the use has begun.
-        Some(unsafe { self.held(lease) })
-    }
-
-    /// The value.
-    ///
-    /// # Safety
-    ///
-    /// Between [`hold`](Self::hold) and [`let_go`](Self::let_go).
-    #[cfg(feature = "std")]
-    pub unsafe fn held(&mut self, lease: &Lease<H>) -> &mut H {
-        match self.tenant.get() {
-            // SAFETY: the only user has the value.
-            None => unsafe { self.own.assume_init_mut() },
-            // SAFETY: the use has begun. The value is there as long as there are tenants.
-            Some(_) => lease
-                .value
-                .with_mut(|held| unsafe { &mut (*held).as_mut().unwrap_unchecked().value }),
-        }
-    }
-
-    /// Ends the use that [`hold`](Self::hold) has begun.
-    ///
-    /// # Safety
-    ///
-    /// As for [`held`](Self::held).
-    #[cfg(feature = "std")]
-    pub unsafe fn let_go(&mut self, lease: &Lease<H>) {
-        let Some(mut tenant) = self.tenant.get() else { return };
-        // SAFETY: the tenant is this user's.
-        if unsafe { tenant.as_mut() }.exit(lease, true) {
-            self.take_back(lease);
-        }
-    }
-
     /// Takes the value back, as the only user.
     #[cold]
     fn take_back(&mut self, lease: &Lease<H>) {

@@ -125,50 +125,13 @@ pub struct Consumer<T, Q: Queue<T> = LineRing> {
 
 impl<T, Q: Queue<T>> Producer<T, Q> {
     /// Uses the inner queue's producer, if this handle has it on lease or gets it.
-    fn with<R>(&mut self, work: impl FnOnce(&mut Q::Producer) -> (R, bool)) -> Option<R> {
+    pub(crate) fn with<R>(
+        &mut self,
+        work: impl FnOnce(&mut Q::Producer) -> (R, bool),
+    ) -> Option<R> {
         let lease = &self.end.header().senders;
         // SAFETY: it is always this lease, until `drop`.
         unsafe { self.queue.with(lease, work) }
-    }
-}
-
-/// What a try to reserve has found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reserved {
-    /// There is room, and this handle has the lease until it pushes or lets go.
-    Room,
-    Full,
-    Busy,
-}
-
-#[cfg(feature = "std")]
-impl<T, Q: Queue<T>> Producer<T, Q> {
-    /// Keeps the lease if there is room, so that no other push takes it. The next call must be
-    /// [`push_reserved`](Self::push_reserved) or [`release`](Self::release).
-    pub(crate) fn reserve(&mut self) -> Reserved {
-        let lease = &self.end.header().senders;
-        // SAFETY: as in `with`.
-        let Some(tx) = (unsafe { self.queue.hold(lease) }) else { return Reserved::Busy };
-        if !tx.is_full() {
-            return Reserved::Room;
-        }
-        self.release();
-        Reserved::Full
-    }
-
-    /// Pushes, after [`reserve`](Self::reserve) has said that there is room.
-    pub(crate) fn push_reserved(&mut self, item: T) -> Result<(), TryPushError<T>> {
-        let lease = &self.end.header().senders;
-        // SAFETY: as in `with`; the value is held.
-        let result = unsafe { self.queue.held(lease) }.try_push(item);
-        self.release();
-        result
-    }
-
-    /// Ends what [`reserve`](Self::reserve) has begun.
-    pub(crate) fn release(&mut self) {
-        // SAFETY: as in `with`; the value is held.
-        unsafe { self.queue.let_go(&self.end.header().senders) };
     }
 }
 

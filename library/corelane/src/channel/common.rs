@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::lane::{Item, Kind, Rx, Tx};
+use super::lane::{Item, Kind, Rx};
 use super::rendezvous::Waiting;
 use crate::memory::{AtomicU64, Mutex, Ordering, yield_now};
 use crate::pad::Padded;
@@ -14,37 +14,17 @@ use crate::wait::thread::Looks;
 pub(super) struct End<Q> {
     pub(super) queue: Q,
     pub(super) looks: Looks,
-    /// Whether a select has reserved room: see [`Tx::reserve`].
-    pub(super) is_reserved: bool,
 }
 
 impl<Q> End<Q> {
     pub(super) fn new(queue: Q) -> Self {
-        Self { queue, looks: Looks::new(), is_reserved: false }
+        Self { queue, looks: Looks::new() }
     }
 }
 
 impl<Q: Clone> Clone for End<Q> {
     fn clone(&self) -> Self {
         Self::new(self.queue.clone())
-    }
-}
-
-impl<T> End<Tx<T>> {
-    /// The queue, for any call but the one that uses the reservation.
-    #[inline(always)]
-    pub(super) fn tx(&mut self) -> &mut Tx<T> {
-        if self.is_reserved {
-            self.release();
-        }
-        &mut self.queue
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn release(&mut self) {
-        self.is_reserved = false;
-        self.queue.release();
     }
 }
 

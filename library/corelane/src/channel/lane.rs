@@ -5,9 +5,9 @@ use alloc::sync::Arc;
 
 use super::rendezvous::Rendezvous;
 use super::timer::Timer;
-use crate::exact::{Exact, Positions};
-use crate::leased::{self, Reserved};
-use crate::queue::{CapacityError, Config, Queue, TryPopError, TryPushError};
+use crate::exact::{self, Exact, Positions};
+use crate::leased;
+use crate::queue::{self, CapacityError, Config, Queue, TryPopError, TryPushError};
 use crate::segmented::Uspsc;
 
 /// A message in a queue.
@@ -103,8 +103,12 @@ impl<T> Kind<T> {
         }
     }
 
+    /// Whether there is no room, or all of it is reserved.
     pub(super) fn is_full(&self) -> bool {
-        self.len() >= self.capacity()
+        match self {
+            Self::Queue { positions, .. } => positions.is_full(),
+            Self::Rendezvous(_) | Self::Timer(_) => self.len() >= self.capacity(),
+        }
     }
 
     /// Messages for which there is room. `usize::MAX` if there always is.
@@ -132,20 +136,26 @@ impl<T> Tx<T> {
             .map_err(unpacked)
     }
 
-    /// Whether a push would find room, which stays free until the next call of this handle.
-    pub(super) fn reserve(&mut self) -> Reserved {
-        of!(Tx::(self): tx => tx.reserve(); Reserved::Full)
+    /// Reserves room for one item. Whether there was some; `None` while another thread's call is in the way.
+    pub(super) fn reserve(&mut self) -> Option<bool> {
+        of!(Tx::(self): tx => tx.with(|tx| (tx.reserve(), true)); Some(false))
     }
 
-    /// As [`push`](Self::push), after [`reserve`](Self::reserve) and no other call.
-    pub(super) fn push_reserved(&mut self, item: T) -> Result<(), TryPushError<T>> {
-        of!(Tx::(self): tx => tx.push_reserved(Item(item)); Err(TryPushError::Full(Item(item))))
-            .map_err(unpacked)
+    /// Ends a reservation, by any thread, and pushes the item into its room, if there is one. `None` as for
+    /// [`reserve`](Self::reserve).
+    pub(super) fn release(&mut self, item: &mut Option<T>) -> Option<()> {
+        of!(Tx::(self): tx => tx.with(|tx| (release(tx, item), true)); Some(()))
     }
+}
 
-    /// Takes a reservation back.
-    pub(super) fn release(&mut self) {
-        of!(Tx::(self): tx => tx.release(); ());
+fn release<T>(
+    tx: &mut exact::Producer<impl queue::Producer<Item = Item<T>>>,
+    item: &mut Option<T>,
+) {
+    tx.release();
+    if let Some(message) = item.take() {
+        let pushed = queue::Producer::try_push(tx, Item(message));
+        *item = pushed.err().map(|error| error.into_inner().0);
     }
 }
 

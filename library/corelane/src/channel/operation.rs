@@ -9,7 +9,6 @@ use super::error::TryRecvError;
 use super::lane::Kind;
 use super::rendezvous::Party;
 use super::{Receiver, Sender, Tries};
-use crate::leased::Reserved;
 use crate::wait::bell::Bell;
 
 /// What has been selected.
@@ -142,13 +141,9 @@ impl<T, A: Access> Operation for Sender<T, A> {
         }
         let mut tries = Tries::default();
         loop {
-            let reserved = self.with((), |end, ()| {
-                let reserved = end.tx().reserve();
-                end.is_reserved = reserved == Reserved::Room;
-                reserved
-            });
-            if !tries.again(reserved == Reserved::Busy) {
-                return (reserved == Reserved::Room).then_some(Found::Room);
+            let reserved = self.with((), |end, ()| end.queue.reserve());
+            if !tries.again(reserved.is_none()) {
+                return reserved?.then_some(Found::Room);
             }
         }
     }
@@ -156,7 +151,7 @@ impl<T, A: Access> Operation for Sender<T, A> {
     fn abandon(&self, found: Found) {
         match found {
             Found::Disconnected => {}
-            Found::Room => self.with((), |end, ()| _ = end.tx()),
+            Found::Room => self.release(&mut None),
             Found::Kept(number) => match self.common().take_selected(number) {
                 Some(Selected::Waiting(waiting)) => waiting.withdraw(),
                 Some(Selected::Message(_)) | None => {}

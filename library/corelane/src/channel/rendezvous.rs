@@ -306,7 +306,13 @@ impl<T> Rendezvous<T> {
                     let last = waiting.take().and_then(|waiting| self.cancel_recv(waiting));
                     return Look::Done(last);
                 }
-                if let Some(message) = waiting.take().and_then(|known| take(&known.packet)) {
+                // Not `take`: the message may not come soon, and its sender wakes this side.
+                let hand = mem::replace(&mut *known.packet.lock(), Hand::Empty);
+                if matches!(hand, Hand::Empty) {
+                    return Look::NotYet;
+                }
+                *waiting = None;
+                if let Hand::Message(message) = hand {
                     return Look::Done(Some(message));
                 }
                 // Withdrawn: waits anew.

@@ -5,7 +5,6 @@ use alloc::vec::Vec;
 use core::cell::Cell;
 use core::fmt;
 use core::future::{Future, poll_fn};
-use core::marker::PhantomData;
 use core::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -385,8 +384,11 @@ fn random(end: usize) -> usize {
 
 /// An operation that has begun, and must be completed: a send by [`send`](Self::send), a receive by [`recv`](Self::recv).
 ///
-/// Neither of them waits. A send has reserved its room, which keeps other senders of the channel waiting until it is completed. If
-/// the thread sends into the same channel before, by any handle, the reservation is lost, or the thread waits for itself.
+/// Neither of them waits. A send has room reserved, and a receive has its message. All other calls of the channel go on
+/// meanwhile, with the room and the messages that are left. The message of a send comes behind those that were sent before it
+/// is completed.
+///
+/// A channel of capacity 0 has chosen a partner, which waits until the operation is completed.
 ///
 /// # Panics
 ///
@@ -397,13 +399,11 @@ pub struct SelectedOperation<'a> {
     operation: &'a dyn Operation,
     /// `None` when it is completed.
     found: Option<Found>,
-    /// What is reserved belongs to the thread.
-    of_thread: PhantomData<*const ()>,
 }
 
 impl<'a> SelectedOperation<'a> {
     fn new((index, operation, found): Case<'a, Found>) -> Self {
-        Self { index, operation, found: Some(found), of_thread: PhantomData }
+        Self { index, operation, found: Some(found) }
     }
 
     /// The index of the operation.

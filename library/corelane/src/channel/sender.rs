@@ -3,7 +3,6 @@
 use alloc::sync::Arc;
 use core::fmt;
 use core::marker::PhantomData;
-use core::mem::take;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
 
@@ -14,6 +13,7 @@ use super::error::{SendError, SendTimeoutError, TrySendError};
 use super::lane::{Item, Meeting, Tx};
 use super::rendezvous::meet;
 use super::{Tries, unlimited};
+use crate::memory::yield_now;
 use crate::queue::TryPushError;
 use crate::wait::bell::Look;
 
@@ -154,20 +154,29 @@ impl<T, A: Access> Sender<T, A> {
     /// Sends where a select has reserved room.
     pub(super) fn send_reserved(&self, message: T) -> Result<(), SendError<T>> {
         if self.common().is_closed() {
+            self.release(&mut None);
             return Err(SendError(message));
         }
-        let pushed = self.with(message, |end, message| match take(&mut end.is_reserved) {
-            true => end.queue.push_reserved(message),
-            // The message's expression used the channel.
-            false => Err(TryPushError::Full(message)),
-        });
-        match pushed {
-            Ok(()) => {
+        let mut message = Some(message);
+        self.release(&mut message);
+        match message {
+            None => {
                 self.common().sent();
                 Ok(())
             }
-            Err(error) => self.send(error.into_inner()),
+            // There was no memory for it.
+            Some(message) => self.send(message),
         }
+    }
+
+    /// Ends the reservation of a select, and pushes the message into its room, if there is one. Waits for calls of other threads
+    /// that are in the way.
+    pub(super) fn release(&self, message: &mut Option<T>) {
+        while self.with(&mut *message, |end, message| end.queue.release(message)).is_none() {
+            yield_now();
+        }
+        // The room may be free now. Or a thread found the channel full, because it saw the message and still the reservation.
+        self.common().room.ring_if(|| !self.is_full(), || {});
     }
 
     /// One look for room, by a caller that waits. Takes the message if there is some.
@@ -259,7 +268,7 @@ impl<T> Sender<T> {
 /// One push.
 #[inline(always)]
 fn push<T>(end: &mut End<Tx<T>>, message: T) -> Result<(), TryPushError<T>> {
-    end.tx().push(message)
+    end.queue.push(message)
 }
 
 /// Gives the message to a receiver that waits.
