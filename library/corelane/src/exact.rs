@@ -7,6 +7,7 @@ use alloc::sync::Arc;
 use core::fmt;
 use core::marker::PhantomData;
 
+use crate::carrier::{Carrier, Load, Unload};
 use crate::line_ring::LineRing;
 use crate::memory::{AtomicU64, Ordering, limit, pause};
 use crate::pad::Padded;
@@ -202,6 +203,23 @@ impl<P: queue::Producer> queue::Producer for Producer<P> {
     }
 }
 
+impl<P: Unload> Unload for Producer<P> {
+    #[inline(always)] // as `try_push`
+    fn push_from(&mut self, item: &mut Carrier<P::Item>) -> bool {
+        if !self.has_room() {
+            return false;
+        }
+        if !self.queue.push_from(item) {
+            debug_assert!(false, "the inner queue has room for `capacity` items");
+            return false;
+        }
+        self.pushed = self.pushed.wrapping_add(1);
+        // Relaxed: only counted.
+        self.shared.pushed.store(self.pushed, Ordering::Relaxed);
+        true
+    }
+}
+
 impl<C: queue::Consumer> queue::Consumer for Consumer<C> {
     type Item = C::Item;
 
@@ -232,6 +250,17 @@ impl<C: queue::Consumer> queue::Consumer for Consumer<C> {
 
     fn backing(&self) -> Backing {
         self.queue.backing()
+    }
+}
+
+impl<C: Load> Load for Consumer<C> {
+    #[inline(always)] // as `try_pop`
+    fn pop_into(&mut self, item: &mut Carrier<C::Item>) -> Result<(), TryPopError> {
+        self.queue.pop_into(item)?;
+        self.popped = self.popped.wrapping_add(1);
+        // Release ↔ Acquire in `Positions::popped`: the inner queue's slots have come back.
+        self.shared.popped.store(self.popped, Ordering::Release);
+        Ok(())
     }
 }
 

@@ -27,6 +27,7 @@ use core::fmt;
 use core::mem::MaybeUninit;
 use core::ptr::{self, NonNull};
 
+use crate::carrier::Work;
 use crate::memory::{AtomicPtr, AtomicU64, Barrier, Mutex, Ordering, UnsafeCell, limit, pause};
 use crate::pad::Padded;
 use crate::region::{MOST_ENDS, no_memory};
@@ -290,6 +291,36 @@ impl<H> User<H> {
     ) -> Option<R> {
         // SAFETY: the caller's contract.
         unsafe { self.give(lease, (), |value, ()| work(value)) }.ok()
+    }
+
+    /// As [`with`](Self::with).
+    ///
+    /// # Safety
+    ///
+    /// As for [`with`](Self::with).
+    #[inline(always)]
+    pub(crate) unsafe fn work<R>(
+        &mut self,
+        lease: &Lease<H>,
+        work: impl Work<H, Output = (R, bool)>,
+    ) -> Option<R> {
+        let Some(mut tenant) = self.tenant.get() else {
+            // SAFETY: the only user has the value.
+            return Some(work.run(unsafe { self.own.assume_init_mut() }).0);
+        };
+        // SAFETY: the tenant is this user's.
+        let tenant = unsafe { tenant.as_mut() };
+        if !tenant.enter(lease) {
+            return None;
+        }
+        // SAFETY: between `enter` and `exit`. The value is there as long as there are tenants.
+        let (result, is_done) = lease
+            .value
+            .with_mut(|held| work.run(unsafe { &mut (*held).as_mut().unwrap_unchecked().value }));
+        if tenant.exit(lease, is_done) {
+            self.take_back(lease);
+        }
+        Some(result)
     }
 
     /// As [`with`](Self::with), for work with an argument. The error is the argument, if the value was not used.

@@ -29,6 +29,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use crate::carrier::{Carrier, Load, PopInto, PushFrom, Unload};
 use crate::lease::{Lease, User};
 use crate::line_ring::LineRing;
 use crate::queue::{
@@ -135,6 +136,23 @@ impl<T, Q: Queue<T>> Producer<T, Q> {
     }
 }
 
+impl<T, Q: Queue<T>> Producer<T, Q> {
+    /// As [`try_push`](Self::try_push), of the item in the carrier, which stays there on an error.
+    #[inline(always)] // as `try_push`
+    pub(crate) fn push_from(&mut self, item: &mut Carrier<T>) -> Result<(), TryPushError<()>>
+    where
+        Q::Producer: Unload,
+    {
+        let lease = &self.end.header().senders;
+        // SAFETY: as in `with`.
+        match unsafe { self.queue.work(lease, PushFrom(item)) } {
+            Some(true) => Ok(()),
+            Some(false) => Err(full(self.is_closed(), ())),
+            None => Err(TryPushError::Busy(())),
+        }
+    }
+}
+
 impl<T, Q: Queue<T>> queue::Producer for Producer<T, Q> {
     type Item = T;
 
@@ -216,6 +234,29 @@ fn pop<C: queue::Consumer>(rx: &mut C, (): ()) -> (Result<C::Item, TryPopError>,
     let popped = rx.try_pop();
     let is_done = popped.is_ok();
     (popped, is_done)
+}
+
+impl<T, Q: Queue<T>> Consumer<T, Q> {
+    /// As [`try_pop`](Self::try_pop), into an empty carrier.
+    #[inline(always)] // as `try_pop`
+    pub(crate) fn pop_into(&mut self, item: &mut Carrier<T>) -> Result<(), TryPopError>
+    where
+        Q::Consumer: Load,
+    {
+        let mut closed = false;
+        loop {
+            let lease = &self.end.header().receivers;
+            // SAFETY: as in `with`.
+            match unsafe { self.queue.work(lease, PopInto(item)) } {
+                None => return Err(TryPopError::Busy),
+                Some(Ok(())) => return Ok(()),
+                Some(Err(_)) if closed => return Err(TryPopError::Closed),
+                // As in `try_pop`.
+                Some(Err(_)) if self.end.peer_is_gone() => closed = true,
+                Some(Err(_)) => return Err(TryPopError::Empty),
+            }
+        }
+    }
 }
 
 impl<T, Q: Queue<T>> queue::Consumer for Consumer<T, Q> {

@@ -82,7 +82,9 @@ fn the_message_of_a_selected_send_may_wait_for_other_threads_of_the_channel() {
                 let message = || {
                     elsewhere(|| {
                         tx.local().send(5).unwrap();
-                        (1..10).for_each(|_| drop(tx.try_send(5)));
+                        for _ in 1..10 {
+                            let _ = tx.try_send(5);
+                        }
                     });
                     6
                 };
@@ -160,7 +162,7 @@ fn a_selected_send_that_is_given_up_gives_its_room_back() {
     });
 }
 
-/// Room that is reserved is not ready for others, who sleep, and wake when it is.
+/// Room that is reserved is not ready for other threads. They sleep, and wake when it is.
 #[test]
 fn reserved_room_is_not_ready() {
     in_time(|| {

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::lane::{Item, Kind, Rx};
+use super::lane::{Item, Kind, Message, Rx};
 use super::rendezvous::Waiting;
 use crate::memory::{AtomicU64, Mutex, Ordering, yield_now};
 use crate::pad::Padded;
@@ -50,7 +50,7 @@ pub(super) struct Common<T> {
 
 /// What a select has taken.
 pub(super) enum Selected<T> {
-    Message(T),
+    Message(Message<T>),
     Waiting(Waiting<Item<T>>),
 }
 
@@ -107,13 +107,13 @@ impl<T> Common<T> {
             meeting.clear();
         }
         loop {
-            let mut why = TryPopError::Empty;
-            let popped = self.rest.lock().as_mut().and_then(|rest| rest.pop(&mut why));
+            // Dropped without the lock: a message may own anything.
+            let mut message = Message::empty();
+            let popped = self.rest.lock().as_mut().map(|rest| rest.pop(&mut message));
             match popped {
-                // Without the lock: a message may own anything.
-                Some(message) => drop(message),
-                None if why == TryPopError::Busy => yield_now(),
-                None => return,
+                Some(Ok(())) => {}
+                Some(Err(TryPopError::Busy)) => yield_now(),
+                Some(Err(TryPopError::Empty | TryPopError::Closed)) | None => return,
             }
         }
     }

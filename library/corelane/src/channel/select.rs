@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use super::access::Access;
 use super::alarm::Alarm;
-use super::common::Selected;
+use super::common::{Common, Selected};
 use super::error::{
     ReadyTimeoutError, RecvError, SelectTimeoutError, SendError, TryReadyError, TrySelectError,
 };
-use super::lane::Item;
+use super::lane::Message;
 use super::operation::{Found, Operation};
 use super::rendezvous::Party;
 use super::{Receiver, Sender, is_over, unlimited};
@@ -429,17 +429,16 @@ impl<'a> SelectedOperation<'a> {
     ///
     /// If the operation is not one of this sender.
     pub fn send<T, A: Access>(self, sender: &Sender<T, A>, message: T) -> Result<(), SendError<T>> {
-        match self.complete(sender.address(), "sender") {
-            Found::Disconnected => Err(SendError(message)),
-            Found::Room => sender.send_reserved(message),
+        let mut message = Message::new(message);
+        let sent = match self.complete(sender.address(), "sender") {
+            Found::Disconnected => Err(SendError(())),
+            Found::Room => sender.send_reserved(&mut message),
             Found::Kept(number) => {
-                match sender.common().take_selected(number) {
-                    Some(Selected::Waiting(waiting)) => waiting.give(Item(message)),
-                    Some(Selected::Message(_)) | None => unreachable!("a send finds a partner"),
-                }
+                give(sender.common(), number, &mut message);
                 Ok(())
             }
-        }
+        };
+        sent.map_err(|SendError(())| SendError(message.unpack()))
     }
 
     /// Receives the message.
@@ -455,10 +454,18 @@ impl<'a> SelectedOperation<'a> {
         match self.complete(receiver.address(), "receiver") {
             Found::Disconnected | Found::Room => Err(RecvError),
             Found::Kept(number) => match receiver.common().take_selected(number) {
-                Some(Selected::Message(message)) => Ok(message),
+                Some(Selected::Message(mut message)) => Ok(message.unpack()),
                 Some(_) | None => unreachable!("a receive finds a message"),
             },
         }
+    }
+}
+
+/// Gives the message to the partner that a select has chosen.
+fn give<T>(common: &Common<T>, number: u64, message: &mut Message<T>) {
+    match common.take_selected(number) {
+        Some(Selected::Waiting(waiting)) => waiting.give(message),
+        Some(Selected::Message(_)) | None => unreachable!("a send finds a partner"),
     }
 }
 
