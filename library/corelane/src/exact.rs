@@ -7,6 +7,7 @@ use alloc::sync::Arc;
 use core::fmt;
 use core::marker::PhantomData;
 
+use crate::carrier::{Carrier, Load, Unload};
 use crate::line_ring::LineRing;
 use crate::memory::{AtomicU64, Ordering, limit, pause};
 use crate::pad::Padded;
@@ -25,12 +26,12 @@ impl<T, Q: SingleQueue<T>> Queue<T> for Exact<Q> {
 
     fn with(config: Config) -> Built<Self::Producer, Self::Consumer> {
         let (tx, rx) = Q::with(Config { exact: false, ..config })?;
-        let shared = Arc::new(Positions::default());
         // What is never full stays so.
         let capacity = match queue::Producer::capacity(&tx) {
             usize::MAX => u64::MAX,
             _ => config.capacity as u64,
         };
+        let shared = Arc::new(Positions::new(capacity));
         Ok((
             Producer { queue: tx, pushed: 0, limit: capacity, capacity, shared: shared.clone() },
             Consumer { queue: rx, popped: 0, shared, capacity },
@@ -42,6 +43,8 @@ impl<T, Q: SingleQueue<T>> Queue<T> for Exact<Q> {
 pub(crate) struct Positions {
     pushed: Padded<AtomicU64>,
     popped: Padded<AtomicU64>,
+    /// The capacity, less the room that is reserved.
+    unreserved: AtomicU64,
 }
 
 impl Positions {
@@ -67,11 +70,16 @@ impl Positions {
             }
         }
     }
-}
 
-impl Default for Positions {
-    fn default() -> Self {
-        Self { pushed: Padded(AtomicU64::new(0)), popped: Padded(AtomicU64::new(0)) }
+    /// Whether all room that is not reserved is taken. While a reservation ends, its room may count twice.
+    pub(crate) fn is_full(&self) -> bool {
+        // Relaxed: a sleeper looks again after the reservation has ended, since a ring follows.
+        self.len() as u64 >= self.unreserved.load(Ordering::Relaxed)
+    }
+
+    fn new(capacity: u64) -> Self {
+        let position = || Padded(AtomicU64::new(0));
+        Self { pushed: position(), popped: position(), unreserved: AtomicU64::new(capacity) }
     }
 }
 
@@ -81,6 +89,7 @@ pub struct Producer<P> {
     pushed: u64,
     /// Where the queue is full, by the last read of the consumer's position.
     limit: u64,
+    /// Less the room that is reserved.
     capacity: u64,
     shared: Arc<Positions>,
 }
@@ -121,6 +130,30 @@ impl<P> Producer<P> {
             self.limit = look(&self.shared, self.capacity, self.pushed);
         }
         self.pushed != self.limit
+    }
+
+    /// Reserves room for one item, if there is some: as if the capacity were smaller, until [`release`](Self::release). The item's
+    /// place in the queue is open until it is pushed.
+    #[cfg(feature = "std")]
+    pub(crate) fn reserve(&mut self) -> bool {
+        let has_room = self.has_room();
+        if has_room {
+            self.reserve_more(1);
+        }
+        has_room
+    }
+
+    /// Ends a reservation. Now there is room.
+    #[cfg(feature = "std")]
+    pub(crate) fn release(&mut self) {
+        self.reserve_more(1_u64.wrapping_neg());
+    }
+
+    fn reserve_more(&mut self, n: u64) {
+        self.capacity = self.capacity.wrapping_sub(n);
+        self.limit = self.limit.wrapping_sub(n);
+        // Relaxed: only counted.
+        self.shared.unreserved.store(self.capacity, Ordering::Relaxed);
     }
 
     pub(crate) fn positions(&self) -> Arc<Positions> {
@@ -170,6 +203,23 @@ impl<P: queue::Producer> queue::Producer for Producer<P> {
     }
 }
 
+impl<P: Unload> Unload for Producer<P> {
+    #[inline(always)] // as `try_push`
+    fn push_from(&mut self, item: &mut Carrier<P::Item>) -> bool {
+        if !self.has_room() {
+            return false;
+        }
+        if !self.queue.push_from(item) {
+            debug_assert!(false, "the inner queue has room for `capacity` items");
+            return false;
+        }
+        self.pushed = self.pushed.wrapping_add(1);
+        // Relaxed: only counted.
+        self.shared.pushed.store(self.pushed, Ordering::Relaxed);
+        true
+    }
+}
+
 impl<C: queue::Consumer> queue::Consumer for Consumer<C> {
     type Item = C::Item;
 
@@ -200,6 +250,17 @@ impl<C: queue::Consumer> queue::Consumer for Consumer<C> {
 
     fn backing(&self) -> Backing {
         self.queue.backing()
+    }
+}
+
+impl<C: Load> Load for Consumer<C> {
+    #[inline(always)] // as `try_pop`
+    fn pop_into(&mut self, item: &mut Carrier<C::Item>) -> Result<(), TryPopError> {
+        self.queue.pop_into(item)?;
+        self.popped = self.popped.wrapping_add(1);
+        // Release ↔ Acquire in `Positions::popped`: the inner queue's slots have come back.
+        self.shared.popped.store(self.popped, Ordering::Release);
+        Ok(())
     }
 }
 

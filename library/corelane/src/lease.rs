@@ -27,6 +27,7 @@ use core::fmt;
 use core::mem::MaybeUninit;
 use core::ptr::{self, NonNull};
 
+use crate::carrier::Work;
 use crate::memory::{AtomicPtr, AtomicU64, Barrier, Mutex, Ordering, UnsafeCell, limit, pause};
 use crate::pad::Padded;
 use crate::region::{MOST_ENDS, no_memory};
@@ -292,6 +293,36 @@ impl<H> User<H> {
         unsafe { self.give(lease, (), |value, ()| work(value)) }.ok()
     }
 
+    /// As [`with`](Self::with).
+    ///
+    /// # Safety
+    ///
+    /// As for [`with`](Self::with).
+    #[inline(always)]
+    pub(crate) unsafe fn work<R>(
+        &mut self,
+        lease: &Lease<H>,
+        work: impl Work<H, Output = (R, bool)>,
+    ) -> Option<R> {
+        let Some(mut tenant) = self.tenant.get() else {
+            // SAFETY: the only user has the value.
+            return Some(work.run(unsafe { self.own.assume_init_mut() }).0);
+        };
+        // SAFETY: the tenant is this user's.
+        let tenant = unsafe { tenant.as_mut() };
+        if !tenant.enter(lease) {
+            return None;
+        }
+        // SAFETY: between `enter` and `exit`. The value is there as long as there are tenants.
+        let (result, is_done) = lease
+            .value
+            .with_mut(|held| work.run(unsafe { &mut (*held).as_mut().unwrap_unchecked().value }));
+        if tenant.exit(lease, is_done) {
+            self.take_back(lease);
+        }
+        Some(result)
+    }
+
     /// As [`with`](Self::with), for work with an argument. The error is the argument, if the value was not used.
     ///
     /// # Safety
@@ -321,54 +352,6 @@ impl<H> User<H> {
             self.take_back(lease);
         }
         Ok(result)
-    }
-
-    /// Begins a use that [`let_go`](Self::let_go) ends. `None` as for [`with`](Self::with).
-    ///
-    /// # Safety
-    ///
-    /// As for [`with`](Self::with), which must not be called before `let_go`.
-    #[cfg(feature = "std")]
-    pub unsafe fn hold(&mut self, lease: &Lease<H>) -> Option<&mut H> {
-        if let Some(mut tenant) = self.tenant.get() {
-            // SAFETY: the tenant is this user's.
-            if !unsafe { tenant.as_mut() }.enter(lease) {
-                return None;
-            }
-        }
-        // SAFETY: the use has begun.
-        Some(unsafe { self.held(lease) })
-    }
-
-    /// The value.
-    ///
-    /// # Safety
-    ///
-    /// Between [`hold`](Self::hold) and [`let_go`](Self::let_go).
-    #[cfg(feature = "std")]
-    pub unsafe fn held(&mut self, lease: &Lease<H>) -> &mut H {
-        match self.tenant.get() {
-            // SAFETY: the only user has the value.
-            None => unsafe { self.own.assume_init_mut() },
-            // SAFETY: the use has begun. The value is there as long as there are tenants.
-            Some(_) => lease
-                .value
-                .with_mut(|held| unsafe { &mut (*held).as_mut().unwrap_unchecked().value }),
-        }
-    }
-
-    /// Ends the use that [`hold`](Self::hold) has begun.
-    ///
-    /// # Safety
-    ///
-    /// As for [`held`](Self::held).
-    #[cfg(feature = "std")]
-    pub unsafe fn let_go(&mut self, lease: &Lease<H>) {
-        let Some(mut tenant) = self.tenant.get() else { return };
-        // SAFETY: the tenant is this user's.
-        if unsafe { tenant.as_mut() }.exit(lease, true) {
-            self.take_back(lease);
-        }
     }
 
     /// Takes the value back, as the only user.

@@ -29,6 +29,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use crate::carrier::{Carrier, Load, PopInto, PushFrom, Unload};
 use crate::lease::{Lease, User};
 use crate::line_ring::LineRing;
 use crate::queue::{
@@ -125,50 +126,30 @@ pub struct Consumer<T, Q: Queue<T> = LineRing> {
 
 impl<T, Q: Queue<T>> Producer<T, Q> {
     /// Uses the inner queue's producer, if this handle has it on lease or gets it.
-    fn with<R>(&mut self, work: impl FnOnce(&mut Q::Producer) -> (R, bool)) -> Option<R> {
+    pub(crate) fn with<R>(
+        &mut self,
+        work: impl FnOnce(&mut Q::Producer) -> (R, bool),
+    ) -> Option<R> {
         let lease = &self.end.header().senders;
         // SAFETY: it is always this lease, until `drop`.
         unsafe { self.queue.with(lease, work) }
     }
 }
 
-/// What a try to reserve has found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reserved {
-    /// There is room, and this handle has the lease until it pushes or lets go.
-    Room,
-    Full,
-    Busy,
-}
-
-#[cfg(feature = "std")]
 impl<T, Q: Queue<T>> Producer<T, Q> {
-    /// Keeps the lease if there is room, so that no other push takes it. The next call must be
-    /// [`push_reserved`](Self::push_reserved) or [`release`](Self::release).
-    pub(crate) fn reserve(&mut self) -> Reserved {
+    /// As [`try_push`](Self::try_push), of the item in the carrier, which stays there on an error.
+    #[inline(always)] // as `try_push`
+    pub(crate) fn push_from(&mut self, item: &mut Carrier<T>) -> Result<(), TryPushError<()>>
+    where
+        Q::Producer: Unload,
+    {
         let lease = &self.end.header().senders;
         // SAFETY: as in `with`.
-        let Some(tx) = (unsafe { self.queue.hold(lease) }) else { return Reserved::Busy };
-        if !tx.is_full() {
-            return Reserved::Room;
+        match unsafe { self.queue.work(lease, PushFrom(item)) } {
+            Some(true) => Ok(()),
+            Some(false) => Err(full(self.is_closed(), ())),
+            None => Err(TryPushError::Busy(())),
         }
-        self.release();
-        Reserved::Full
-    }
-
-    /// Pushes, after [`reserve`](Self::reserve) has said that there is room.
-    pub(crate) fn push_reserved(&mut self, item: T) -> Result<(), TryPushError<T>> {
-        let lease = &self.end.header().senders;
-        // SAFETY: as in `with`; the value is held.
-        let result = unsafe { self.queue.held(lease) }.try_push(item);
-        self.release();
-        result
-    }
-
-    /// Ends what [`reserve`](Self::reserve) has begun.
-    pub(crate) fn release(&mut self) {
-        // SAFETY: as in `with`; the value is held.
-        unsafe { self.queue.let_go(&self.end.header().senders) };
     }
 }
 
@@ -253,6 +234,29 @@ fn pop<C: queue::Consumer>(rx: &mut C, (): ()) -> (Result<C::Item, TryPopError>,
     let popped = rx.try_pop();
     let is_done = popped.is_ok();
     (popped, is_done)
+}
+
+impl<T, Q: Queue<T>> Consumer<T, Q> {
+    /// As [`try_pop`](Self::try_pop), into an empty carrier.
+    #[inline(always)] // as `try_pop`
+    pub(crate) fn pop_into(&mut self, item: &mut Carrier<T>) -> Result<(), TryPopError>
+    where
+        Q::Consumer: Load,
+    {
+        let mut closed = false;
+        loop {
+            let lease = &self.end.header().receivers;
+            // SAFETY: as in `with`.
+            match unsafe { self.queue.work(lease, PopInto(item)) } {
+                None => return Err(TryPopError::Busy),
+                Some(Ok(())) => return Ok(()),
+                Some(Err(_)) if closed => return Err(TryPopError::Closed),
+                // As in `try_pop`.
+                Some(Err(_)) if self.end.peer_is_gone() => closed = true,
+                Some(Err(_)) => return Err(TryPopError::Empty),
+            }
+        }
+    }
 }
 
 impl<T, Q: Queue<T>> queue::Consumer for Consumer<T, Q> {

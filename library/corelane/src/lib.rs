@@ -90,6 +90,7 @@ mod advice;
 pub mod b_queue;
 pub mod block;
 pub mod bytes;
+mod carrier;
 #[cfg(feature = "std")]
 pub mod channel;
 /// Public for the models; not for use, and not stable.

@@ -67,6 +67,7 @@ use alloc::collections::VecDeque;
 use core::marker::PhantomData;
 use core::mem::replace;
 
+use crate::carrier::{Carrier, Load, Unload};
 use crate::list::linked::{self, MOST_COUNTED};
 use crate::memory::without_unwinding;
 use crate::queue::{
@@ -279,6 +280,18 @@ impl<T: Send, Q: SingleQueue<T>> queue::Producer for Producer<T, Q> {
     }
 }
 
+impl<T: Send, Q: SingleQueue<T, Producer: Unload>> Unload for Producer<T, Q> {
+    #[inline(always)] // as `try_push`
+    fn push_from(&mut self, item: &mut Carrier<T>) -> bool {
+        while !self.ring.push_from(item) {
+            if !self.go_on() {
+                return false;
+            }
+        }
+        true
+    }
+}
+
 impl<T: Send, Q: SingleQueue<T>> queue::LendSlots for Producer<T, Q> {
     /// Counts the slots or items of one ring only.
     fn free_up_to(&mut self, wanted: usize) -> usize {
@@ -418,6 +431,28 @@ impl<T: Send, Q: SingleQueue<T>> queue::Consumer for Consumer<T, Q> {
             done += self.ring.pop_slice(&mut into[done..]);
             if done == into.len() || !self.go_on() {
                 return done;
+            }
+        }
+    }
+}
+
+impl<T: Send, Q: SingleQueue<T, Consumer: Load>> Load for Consumer<T, Q> {
+    #[inline(always)] // as `try_pop`
+    fn pop_into(&mut self, item: &mut Carrier<T>) -> Result<(), TryPopError> {
+        let mut closed = false;
+        loop {
+            if self.ring.pop_into(item).is_ok() {
+                return Ok(());
+            }
+            if self.go_on() {
+                continue;
+            }
+            if closed {
+                return Err(TryPopError::Closed);
+            }
+            closed = self.is_closed();
+            if !closed {
+                return Err(TryPopError::Empty);
             }
         }
     }

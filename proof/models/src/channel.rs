@@ -32,6 +32,7 @@ pub(crate) fn models() -> Vec<Model> {
         of.model("channel_handed_over_in_time", handed_over_in_time),
         of.model("channel_select", select),
         of.model("channel_select_to_send", select_to_send),
+        of.model("channel_select_waits_for_reserved_room", select_waits_for_reserved_room),
         of.model("channel_select_while_a_message_moves", select_while_a_message_moves),
         of.model("channel_last_senders_go", last_senders_go),
         of.model("channel_one_message", one_message),
@@ -328,6 +329,33 @@ fn select_to_send() -> Exploration {
         );
         assert!(other.1 != sent.is_ok(), "there is room for one");
         assert_eq!(rx.try_recv(), Ok(if other.1 { 1 } else { 2 }));
+    })
+}
+
+/// A select waits for room while that of another select is reserved, then taken, and then free.
+fn select_waits_for_reserved_room() -> Exploration {
+    explore(|| {
+        let (tx, rx) = mpsc::bounded(1);
+        let (local, other) = (tx.local(), tx.local());
+        drop(tx);
+        let ((local, rx, received), ()) = both(
+            move || {
+                let mut select = Select::new_biased();
+                select.send(&local);
+                if let Ok(selected) = select.try_select() {
+                    selected.send(&local, 1_u64).expect("the receiver is there");
+                }
+                let received = rx.recv();
+                (local, rx, received)
+            },
+            || {
+                let mut select = Select::new_biased();
+                select.send(&other);
+                select.select().send(&other, 2).expect("the receiver is there");
+            },
+        );
+        assert!(received == Ok(2) || (received, rx.try_recv()) == (Ok(1), Ok(2)));
+        drop((local, rx));
     })
 }
 

@@ -15,7 +15,6 @@ pub(crate) fn models() -> Vec<Model> {
     vec![
         of.model("lease_taken_by_two", taken_by_two),
         of.model("lease_revoked_in_use", revoked_in_use),
-        of.model("lease_held", held),
         of.model("lease_revoked_and_taken_by_another", revoked_and_taken_by_another),
         of.model("lease_given_up_and_revoked", given_up_and_revoked),
         of.model("lease_taken_back", taken_back),
@@ -87,32 +86,6 @@ fn revoked_in_use() -> Exploration {
         );
         added += one + more;
         assert_eq!(total(&mut user, &lease), added);
-        end(user, &lease);
-        end(other, &lease);
-    })
-}
-
-/// A user holds the value over two uses, while another one wants it.
-fn held() -> Exploration {
-    explore(|| {
-        let (lease, mut user, mut other) = two_users();
-        let shared = lease.clone();
-        let ((mut user, added), more) = both(
-            move || {
-                // SAFETY: as in `add`; no other use comes between.
-                let added = unsafe {
-                    let is_held = user.hold(&shared).map(|number| *number += 1).is_some();
-                    if is_held {
-                        *user.held(&shared) += 1;
-                        user.let_go(&shared);
-                    }
-                    u64::from(is_held) * 2
-                };
-                (user, added)
-            },
-            || add(&mut other, &lease),
-        );
-        assert!(added + more > 0 && total(&mut user, &lease) == added + more);
         end(user, &lease);
         end(other, &lease);
     })

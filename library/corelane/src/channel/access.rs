@@ -9,6 +9,7 @@ use core::fmt;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{self, OnceLock, PoisonError};
 
+use crate::carrier::{By, Work};
 use crate::memory::Mutex;
 
 /// What kind of handle it is: [`Shared`] or [`Exclusive`].
@@ -30,6 +31,8 @@ impl Access for Exclusive {}
 pub(super) mod sealed {
     use core::ops::Deref;
 
+    use crate::carrier::Work;
+
     /// Where a handle has its end of the queue.
     pub trait Access {
         type Of<H: Send>;
@@ -38,13 +41,8 @@ pub(super) mod sealed {
 
         fn new<H: Send>(end: H) -> Self::Of<H>;
 
-        /// Uses the end for the calling thread. `work` must not use the same handle, or run code that does; it is inlined if it
-        /// is a function that says so, where a closure may not be.
-        fn with<H: Clone + Send, V, R>(
-            of: &Self::Of<H>,
-            argument: V,
-            work: impl FnOnce(&mut H, V) -> R,
-        ) -> R;
+        /// Uses the end for the calling thread. `work` must not use the same handle, or run code that does.
+        fn with<H: Clone + Send, R>(of: &Self::Of<H>, work: impl Work<H, Output = R>) -> R;
 
         /// One more end.
         fn another<H: Clone + Send>(of: &Self::Of<H>) -> H;
@@ -64,10 +62,10 @@ impl<H> OneUse<H> {
     }
 
     #[inline(always)]
-    fn with<V, R>(&self, argument: V, work: impl FnOnce(&mut H, V) -> R) -> R {
+    fn with<R>(&self, work: impl Work<H, Output = R>) -> R {
         assert!(!self.is_used.replace(true), "the handle is in use");
         // SAFETY: no other use has begun and not ended: threads don't share it, and a use in `work` panics.
-        let result = work(unsafe { &mut *self.value.get() }, argument);
+        let result = work.run(unsafe { &mut *self.value.get() });
         self.is_used.set(false);
         result
     }
@@ -88,16 +86,12 @@ impl sealed::Access for Exclusive {
     }
 
     #[inline(always)] // a call would cost more than the work
-    fn with<H: Clone + Send, V, R>(
-        of: &OneUse<H>,
-        argument: V,
-        work: impl FnOnce(&mut H, V) -> R,
-    ) -> R {
-        of.with(argument, work)
+    fn with<H: Clone + Send, R>(of: &OneUse<H>, work: impl Work<H, Output = R>) -> R {
+        of.with(work)
     }
 
     fn another<H: Clone + Send>(of: &OneUse<H>) -> H {
-        of.with((), |end, ()| end.clone())
+        of.with(By(|end: &mut H| end.clone()))
     }
 }
 
@@ -110,14 +104,14 @@ impl sealed::Access for Shared {
     }
 
     #[inline(always)] // a call would cost more than the work
-    fn with<H: Clone + Send, V, R>(
-        of: &Arc<PerThread<H>>,
-        argument: V,
-        work: impl FnOnce(&mut H, V) -> R,
-    ) -> R {
+    fn with<H: Clone + Send, R>(of: &Arc<PerThread<H>>, work: impl Work<H, Output = R>) -> R {
         match of.get(Index::of_this_thread()) {
-            Some(end) => end.with(argument, work),
-            None => of.with_new(argument, work),
+            Some(end) => end.with(work),
+            None => {
+                // Not a call that does the work: a message would then be in memory, and not in a register.
+                let (end, _borrowed) = of.new_end();
+                end.with(work)
+            }
         }
     }
 
@@ -165,7 +159,7 @@ type Place<H> = OnceLock<Box<OfThread<OneUse<H>>>>;
 /// What one thread at a time uses.
 struct OfThread<E>(E);
 
-// SAFETY: a reference comes from `PerThread::get` or `with_new` with the index of the calling thread. An index belongs to one thread at a time, and
+// SAFETY: a reference comes from `PerThread::get` or `new_end` with the index of the calling thread. An index belongs to one thread at a time, and
 // goes from one to another under a lock.
 unsafe impl<E: Send> Sync for OfThread<E> {}
 
@@ -223,15 +217,15 @@ impl<H: Send> PerThread<H> {
 }
 
 impl<H: Clone + Send> PerThread<H> {
-    /// Makes an end for the calling thread, and uses it. A thread that is ending borrows an index.
+    /// An end for the calling thread. A thread that is ending borrows an index, until the end has been used.
     #[cold]
     #[inline(never)]
-    fn with_new<V, R>(&self, argument: V, work: impl FnOnce(&mut H, V) -> R) -> R {
+    fn new_end(&self) -> (&OneUse<H>, Index) {
         let own = Index::begin();
         let borrowed = if own.is_some() { Index(0) } else { Index::new() };
         let new = || Box::new(OfThread(OneUse::new(self.first.lock().clone())));
         let place = self.place(own.unwrap_or(borrowed.0));
-        place.get_or_init(new).0.with(argument, work)
+        (&place.get_or_init(new).0, borrowed)
     }
 }
 

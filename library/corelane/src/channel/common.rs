@@ -3,7 +3,7 @@
 use alloc::collections::BTreeMap;
 use core::iter;
 
-use super::lane::{Item, Kind, Rx, Tx};
+use super::lane::{Item, Kind, Message, Rx};
 use super::rendezvous::{Rendezvous, Waiting};
 use crate::memory::{AtomicU64, Mutex, Ordering, yield_now};
 use crate::pad::Padded;
@@ -16,37 +16,17 @@ use crate::wait::thread::Looks;
 pub(super) struct End<Q> {
     pub(super) queue: Q,
     pub(super) looks: Looks,
-    /// Whether a select has reserved room: see [`Tx::reserve`].
-    pub(super) is_reserved: bool,
 }
 
 impl<Q> End<Q> {
     pub(super) fn new(queue: Q) -> Self {
-        Self { queue, looks: Looks::new(), is_reserved: false }
+        Self { queue, looks: Looks::new() }
     }
 }
 
 impl<Q: Clone> Clone for End<Q> {
     fn clone(&self) -> Self {
         Self::new(self.queue.clone())
-    }
-}
-
-impl<T> End<Tx<T>> {
-    /// The queue, for any call but the one that uses the reservation.
-    #[inline(always)]
-    pub(super) fn tx(&mut self) -> &mut Tx<T> {
-        if self.is_reserved {
-            self.release();
-        }
-        &mut self.queue
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn release(&mut self) {
-        self.is_reserved = false;
-        self.queue.release();
     }
 }
 
@@ -72,7 +52,7 @@ pub(super) struct Common<T> {
 
 /// What a select has taken.
 pub(super) enum Selected<T> {
-    Message(T),
+    Message(Message<T>),
     Waiting(Waiting<Item<T>>),
 }
 
@@ -133,13 +113,14 @@ impl<T> Common<T> {
     }
 
     /// One of the messages that no receiver gets.
-    fn pop_rest(&self) -> Option<T> {
+    fn pop_rest(&self) -> Option<Message<T>> {
         loop {
-            let mut why = TryPopError::Empty;
-            let popped = self.rest.lock().as_mut()?.pop(&mut why);
+            let mut message = Message::empty();
+            let popped = self.rest.lock().as_mut()?.pop(&mut message);
             match popped {
-                None if why == TryPopError::Busy => yield_now(),
-                popped => return popped,
+                Ok(()) => return Some(message),
+                Err(TryPopError::Busy) => yield_now(),
+                Err(TryPopError::Empty | TryPopError::Closed) => return None,
             }
         }
     }

@@ -8,11 +8,10 @@ use core::task::{Context, Poll, ready};
 use super::access::{Access, Exclusive, Shared};
 use super::alarm::Alarm;
 use super::error::{RecvError, SendError};
-use super::lane::{Item, Kind, Meeting};
+use super::lane::{Item, Kind, Message};
 use super::rendezvous::Waiting;
 use super::timer::Timer;
 use super::{Receiver, Sender};
-use crate::queue::TryPopError;
 use crate::wait::bell::{Look, Sleep};
 use crate::wait::budget::count_step;
 
@@ -35,14 +34,14 @@ impl<H, A: Access> Deref for Handle<'_, H, A> {
 
 /// One wait for room, or for a partner.
 struct SendWait<T> {
-    message: Option<Item<T>>,
+    message: Message<T>,
     sleep: Sleep,
     waiting: Option<Waiting<Item<T>>>,
 }
 
 impl<T> SendWait<T> {
-    fn new(message: Option<T>) -> Self {
-        Self { message: message.map(Item), sleep: Sleep::default(), waiting: None }
+    fn new(message: Message<T>) -> Self {
+        Self { message, sleep: Sleep::default(), waiting: None }
     }
 
     /// There is a message.
@@ -67,14 +66,8 @@ impl<T> SendWait<T> {
         sender: &Sender<T, A>,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), SendError<T>>> {
-        if self.is_awake() {
-            let Some(Item(message)) = self.message.take() else {
-                unreachable!("it is there until it is sent")
-            };
-            match sender.offer(message) {
-                Ok(()) => return Poll::Ready(Ok(())),
-                Err(error) => self.message = Some(Item(error.into_inner())),
-            }
+        if self.is_awake() && sender.offer(&mut self.message).is_ok() {
+            return Poll::Ready(Ok(()));
         }
         self.poll_waiting(sender, context)
     }
@@ -93,17 +86,12 @@ impl<T> SendWait<T> {
         context: &mut Context<'_>,
     ) -> Poll<Result<(), SendError<T>>> {
         let common = sender.common();
-        let Some(meeting) = common.kind.meeting() else {
-            let mut message = self.message.take().map(|Item(message)| message);
-            let sent =
-                self.sleep.poll_task(&common.room, context.waker(), || sender.look(&mut message));
-            self.message = message.map(Item);
-            return sent;
+        let Self { message, sleep, waiting } = self;
+        let sent = match common.kind.meeting() {
+            Some(meeting) => of_look(meeting.poll_send(message, waiting, context.waker())),
+            None => sleep.poll_task(&common.room, context.waker(), || sender.look(message)),
         };
-        match meeting.poll_send(&mut self.message, &mut self.waiting, context.waker()) {
-            Look::Done(sent) => Poll::Ready(sent.map_err(|Item(message)| SendError(message))),
-            Look::NotYet | Look::Busy => Poll::Pending,
-        }
+        sent.map_err(|SendError(())| SendError(message.unpack()))
     }
 
     /// Gives the wait up. The message is dropped if it was not sent.
@@ -120,7 +108,7 @@ impl<T> SendWait<T> {
         let common = sender.common();
         self.sleep.end(&common.room);
         if let (Some(meeting), Some(waiting)) = (common.kind.meeting(), self.waiting.take()) {
-            drop(meeting.cancel_send(waiting));
+            meeting.cancel_send(waiting, &mut self.message);
         }
     }
 }
@@ -169,7 +157,7 @@ macro_rules! borrowing {
             ///
             /// As [`send`](Self::send).
             pub fn send_async($($reference)+ self, message: T) -> SendFuture<'_, T, $access> {
-                SendFuture { sender: Handle::Borrowed(self), wait: SendWait::new(Some(message)) }
+                SendFuture { sender: Handle::Borrowed(self), wait: SendWait::new(Message::new(message)) }
             }
         }
 
@@ -201,7 +189,7 @@ impl<T, A: Access> Sender<T, A> {
     ///
     /// As [`send`](Self::send).
     pub fn into_send_async(self, message: T) -> SendFuture<'static, T, A> {
-        SendFuture { sender: Handle::Owned(self), wait: SendWait::new(Some(message)) }
+        SendFuture { sender: Handle::Owned(self), wait: SendWait::new(Message::new(message)) }
     }
 }
 
@@ -239,8 +227,9 @@ impl<T> RecvWait<T> {
         context: &mut Context<'_>,
     ) -> Poll<Result<T, RecvError>> {
         if self.is_awake() {
-            if let Some(message) = receiver.take(&mut TryPopError::Empty) {
-                return Poll::Ready(Ok(message));
+            let mut message = Message::empty();
+            if receiver.take(&mut message).is_ok() {
+                return Poll::Ready(Ok(message.unpack()));
             }
         }
         self.poll_waiting(receiver, context)
@@ -260,35 +249,27 @@ impl<T> RecvWait<T> {
         context: &mut Context<'_>,
     ) -> Poll<Result<T, RecvError>> {
         let common = receiver.common();
-        match &common.kind {
+        let mut message = Message::empty();
+        let received = match &common.kind {
             Kind::Queue { .. } => {
-                self.sleep.poll_task(&common.items, context.waker(), || receiver.look())
+                self.sleep.poll_task(&common.items, context.waker(), || receiver.look(&mut message))
             }
-            Kind::Rendezvous(meeting) => self.meet(meeting, context),
-            Kind::Timer(timer) => self.wait_until_due(timer, context),
-        }
-    }
-
-    fn meet(
-        &mut self,
-        meeting: &Meeting<T>,
-        context: &mut Context<'_>,
-    ) -> Poll<Result<T, RecvError>> {
-        match meeting.poll_recv(&mut self.waiting, context.waker()) {
-            Look::Done(message) => {
-                Poll::Ready(message.map(|Item(message)| message).ok_or(RecvError))
+            Kind::Rendezvous(meeting) => {
+                of_look(meeting.poll_recv(&mut message, &mut self.waiting, context.waker()))
             }
-            Look::NotYet | Look::Busy => Poll::Pending,
-        }
+            Kind::Timer(timer) => self.wait_until_due(timer, &mut message, context),
+        };
+        received.map_ok(|()| message.unpack())
     }
 
     fn wait_until_due(
         &mut self,
         timer: &Timer<T>,
+        message: &mut Message<T>,
         context: &mut Context<'_>,
-    ) -> Poll<Result<T, RecvError>> {
-        if let Ok(message) = timer.try_recv() {
-            return Poll::Ready(Ok(message));
+    ) -> Poll<Result<(), RecvError>> {
+        if timer.try_recv(message).is_ok() {
+            return Poll::Ready(Ok(()));
         }
         let Some(due) = timer.next() else { return Poll::Pending };
         // With the waker of this poll.
@@ -313,6 +294,14 @@ impl<T> RecvWait<T> {
         if let (Some(meeting), Some(waiting)) = (common.kind.meeting(), self.waiting.take()) {
             meeting.give_up_recv(waiting);
         }
+    }
+}
+
+/// What a task is told of a look after which the partner wakes it.
+fn of_look<R>(found: Look<R>) -> Poll<R> {
+    match found {
+        Look::Done(found) => Poll::Ready(found),
+        Look::NotYet | Look::Busy => Poll::Pending,
     }
 }
 
@@ -423,7 +412,7 @@ mod of_futures {
             impl<T> Sender<T, $access> {
                 /// A `Sink` into the channel.
                 pub fn sink($($reference)+ self) -> SendSink<'_, T, $access> {
-                    let wait = SendWait::new(None);
+                    let wait = SendWait::new(Message::empty());
                     SendSink { sender: Handle::Borrowed(self), wait, is_sending: false }
                 }
             }
@@ -466,7 +455,7 @@ mod of_futures {
         fn start_send(self: Pin<&mut Self>, message: T) -> Result<(), SendError<T>> {
             let this = self.get_mut();
             assert!(!this.is_sending, "`start_send` without `poll_ready`");
-            (this.wait, this.is_sending) = (SendWait::new(Some(message)), true);
+            (this.wait, this.is_sending) = (SendWait::new(Message::new(message)), true);
             Ok(())
         }
 
@@ -480,7 +469,7 @@ mod of_futures {
             }
             let sent = ready!(wait.poll(sender, context));
             *is_sending = false;
-            mem::replace(wait, SendWait::new(None)).end(sender);
+            mem::replace(wait, SendWait::new(Message::empty())).end(sender);
             Poll::Ready(sent)
         }
 
@@ -501,7 +490,7 @@ mod of_futures {
     impl<T, A: Access> Sender<T, A> {
         /// As [`sink`](Self::sink), with the sender in the sink.
         pub fn into_sink(self) -> SendSink<'static, T, A> {
-            let wait = SendWait::new(None);
+            let wait = SendWait::new(Message::empty());
             SendSink { sender: Handle::Owned(self), wait, is_sending: false }
         }
     }

@@ -5,8 +5,9 @@ use alloc::sync::Arc;
 
 use super::rendezvous::Rendezvous;
 use super::timer::Timer;
-use crate::exact::{Exact, Positions};
-use crate::leased::{self, Reserved};
+use crate::carrier::{Carrier, Unload};
+use crate::exact::{self, Exact, Positions};
+use crate::leased;
 use crate::queue::{CapacityError, Config, Queue, TryPopError, TryPushError};
 use crate::segmented::Uspsc;
 
@@ -16,14 +17,19 @@ pub(super) struct Item<T>(pub(super) T);
 // SAFETY: a handle of a channel goes to another thread only if `T` is `Send`: see `Sender` and `Receiver`.
 unsafe impl<T> Send for Item<T> {}
 
-#[inline(always)]
-pub(super) fn unpack<T>(popped: Result<Item<T>, TryPopError>, why: &mut TryPopError) -> Option<T> {
-    match popped {
-        Ok(Item(item)) => Some(item),
-        Err(error) => {
-            *why = error;
-            None
-        }
+/// A message on its way.
+pub(super) type Message<T> = Carrier<Item<T>>;
+
+impl<T> Message<T> {
+    #[inline(always)]
+    pub(super) fn new(message: T) -> Self {
+        Self::of(Item(message))
+    }
+
+    /// The message, which is there.
+    #[inline(always)]
+    pub(super) fn unpack(&mut self) -> T {
+        self.unload_one().0
     }
 }
 
@@ -103,8 +109,12 @@ impl<T> Kind<T> {
         }
     }
 
+    /// Whether there is no room, or all of it is reserved.
     pub(super) fn is_full(&self) -> bool {
-        self.len() >= self.capacity()
+        match self {
+            Self::Queue { positions, .. } => positions.is_full(),
+            Self::Rendezvous(_) | Self::Timer(_) => self.len() >= self.capacity(),
+        }
     }
 
     /// Messages for which there is room. `usize::MAX` if there always is.
@@ -126,26 +136,28 @@ impl<T> Kind<T> {
 }
 
 impl<T> Tx<T> {
+    /// Pushes the message, which stays where it is on an error.
     #[inline(always)] // as the queue's own
-    pub(super) fn push(&mut self, item: T) -> Result<(), TryPushError<T>> {
-        of!(Tx::(self): tx => tx.try_push(Item(item)); Err(TryPushError::Full(Item(item))))
-            .map_err(unpacked)
+    pub(super) fn push(&mut self, message: &mut Message<T>) -> Result<(), TryPushError<()>> {
+        of!(Tx::(self): tx => tx.push_from(message); Err(TryPushError::Full(())))
     }
 
-    /// Whether a push would find room, which stays free until the next call of this handle.
-    pub(super) fn reserve(&mut self) -> Reserved {
-        of!(Tx::(self): tx => tx.reserve(); Reserved::Full)
+    /// Reserves room for one item. Whether there was some; `None` while another thread's call is in the way.
+    pub(super) fn reserve(&mut self) -> Option<bool> {
+        of!(Tx::(self): tx => tx.with(|tx| (tx.reserve(), true)); Some(false))
     }
 
-    /// As [`push`](Self::push), after [`reserve`](Self::reserve) and no other call.
-    pub(super) fn push_reserved(&mut self, item: T) -> Result<(), TryPushError<T>> {
-        of!(Tx::(self): tx => tx.push_reserved(Item(item)); Err(TryPushError::Full(Item(item))))
-            .map_err(unpacked)
+    /// Ends a reservation, by any thread, and pushes the message into its room, if there is one. `None` as for
+    /// [`reserve`](Self::reserve).
+    pub(super) fn release(&mut self, message: &mut Message<T>) -> Option<()> {
+        of!(Tx::(self): tx => tx.with(|tx| (release(tx, message), true)); Some(()))
     }
+}
 
-    /// Takes a reservation back.
-    pub(super) fn release(&mut self) {
-        of!(Tx::(self): tx => tx.release(); ());
+fn release<T>(tx: &mut exact::Producer<impl Unload<Item = Item<T>>>, message: &mut Message<T>) {
+    tx.release();
+    if message.is_loaded() {
+        tx.push_from(message);
     }
 }
 
@@ -159,22 +171,11 @@ impl<T> Clone for Tx<T> {
     }
 }
 
-#[inline(always)]
-fn unpacked<T>(error: TryPushError<Item<T>>) -> TryPushError<T> {
-    match error {
-        TryPushError::Full(Item(item)) => TryPushError::Full(item),
-        TryPushError::Busy(Item(item)) => TryPushError::Busy(item),
-        TryPushError::Closed(Item(item)) => TryPushError::Closed(item),
-    }
-}
-
 impl<T> Rx<T> {
-    /// The oldest item, or why there is none.
-    ///
-    /// Not as a `Result`: the compiler would move it through memory, in parts that the processor can't forward.
+    /// Takes the oldest message.
     #[inline(always)] // as the queue's own
-    pub(super) fn pop(&mut self, why: &mut TryPopError) -> Option<T> {
-        of!(Rx::(self): rx => unpack(rx.try_pop(), why); unpack(Err(TryPopError::Empty), why))
+    pub(super) fn pop(&mut self, message: &mut Message<T>) -> Result<(), TryPopError> {
+        of!(Rx::(self): rx => rx.pop_into(message); Err(TryPopError::Empty))
     }
 }
 

@@ -6,10 +6,9 @@ use std::time::Instant;
 use super::access::Access;
 use super::common::{Common, Selected};
 use super::error::TryRecvError;
-use super::lane::Kind;
+use super::lane::{Kind, Message};
 use super::rendezvous::Party;
 use super::{Receiver, Sender, Tries};
-use crate::leased::Reserved;
 use crate::wait::bell::Bell;
 
 /// What has been selected.
@@ -57,10 +56,9 @@ impl<T, A: Access> Operation for Receiver<T, A> {
     }
 
     fn begin(&self) -> Option<Found> {
-        match self.try_recv() {
-            Ok(message) => {
-                Some(Found::Kept(self.common().keep_selected(Selected::Message(message))))
-            }
+        let mut message = Message::empty();
+        match self.take_any(&mut message) {
+            Ok(()) => Some(Found::Kept(self.common().keep_selected(Selected::Message(message)))),
             Err(TryRecvError::Disconnected) => Some(Found::Disconnected),
             Err(TryRecvError::Empty) => None,
         }
@@ -94,8 +92,9 @@ impl<T, A: Access> Operation for Receiver<T, A> {
         let Some(Selected::Waiting(waiting)) = self.common().take_selected(number) else {
             return None;
         };
-        let message = Selected::Message(waiting.take()?.0);
-        Some(Found::Kept(self.common().keep_selected(message)))
+        let mut message = Message::empty();
+        let is_there = waiting.take(&mut message);
+        is_there.then(|| Found::Kept(self.common().keep_selected(Selected::Message(message))))
     }
 
     fn version(&self) -> u64 {
@@ -142,13 +141,9 @@ impl<T, A: Access> Operation for Sender<T, A> {
         }
         let mut tries = Tries::default();
         loop {
-            let reserved = self.with((), |end, ()| {
-                let reserved = end.tx().reserve();
-                end.is_reserved = reserved == Reserved::Room;
-                reserved
-            });
-            if !tries.again(reserved == Reserved::Busy) {
-                return (reserved == Reserved::Room).then_some(Found::Room);
+            let reserved = self.with(|end| end.queue.reserve());
+            if !tries.again(reserved.is_none()) {
+                return reserved?.then_some(Found::Room);
             }
         }
     }
@@ -156,7 +151,7 @@ impl<T, A: Access> Operation for Sender<T, A> {
     fn abandon(&self, found: Found) {
         match found {
             Found::Disconnected => {}
-            Found::Room => self.with((), |end, ()| _ = end.tx()),
+            Found::Room => self.release(&mut Message::empty()),
             Found::Kept(number) => match self.common().take_selected(number) {
                 Some(Selected::Waiting(waiting)) => waiting.withdraw(),
                 Some(Selected::Message(_)) | None => {}

@@ -11,9 +11,10 @@ use super::access::sealed::Access as _;
 use super::access::{Access, Exclusive, Shared};
 use super::common::{Common, End};
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
-use super::lane::{Item, Kind, Meeting, Rx, unpack};
+use super::lane::{Kind, Meeting, Message, Rx};
 use super::rendezvous::meet;
 use super::{Tries, unlimited};
+use crate::carrier::{By, Work};
 use crate::queue::TryPopError;
 use crate::wait::bell::Look;
 
@@ -54,11 +55,10 @@ impl<T, A: Access> Receiver<T, A> {
     /// If the channel is empty, and all senders are gone or the channel was closed.
     #[inline]
     pub fn recv(&self) -> Result<T, RecvError> {
-        let mut why = TryPopError::Empty;
-        match self.take(&mut why) {
-            Some(message) => Ok(message),
-            None if why == TryPopError::Closed => Err(RecvError),
-            None => self.wait_to_recv(None).map_err(|_| RecvError),
+        let mut message = Message::empty();
+        match self.take(&mut message) {
+            Ok(()) => Ok(message.unpack()),
+            Err(why) => self.wait_to_recv(why, None, |_| RecvError),
         }
     }
 
@@ -72,18 +72,24 @@ impl<T, A: Access> Receiver<T, A> {
     /// If the channel is empty, or as [`recv`](Self::recv).
     #[inline]
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
-        let mut tries = Tries::default();
-        loop {
-            let mut why = TryPopError::Empty;
-            match self.take_now(&mut why) {
-                Some(message) => return Ok(message),
-                None if why == TryPopError::Closed => return Err(TryRecvError::Disconnected),
-                None if tries.again(why == TryPopError::Busy) => {}
-                None => {
-                    self.found_empty();
-                    return Err(TryRecvError::Empty);
-                }
-            }
+        if !matches!(self.common.kind, Kind::Queue { .. }) {
+            return self.try_recv_elsewhere();
+        }
+        let mut message = Message::empty();
+        match self.take_now(&mut message) {
+            Ok(()) => Ok(message.unpack()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Not by the caller: a message would be in memory there, and not in a register.
+    #[cold]
+    #[inline(never)]
+    fn try_recv_elsewhere(&self) -> Result<T, TryRecvError> {
+        let mut message = Message::empty();
+        match self.take_any(&mut message) {
+            Ok(()) => Ok(message.unpack()),
+            Err(error) => Err(error),
         }
     }
 
@@ -115,11 +121,13 @@ impl<T, A: Access> Receiver<T, A> {
     }
 
     fn recv_by(&self, until: Option<Instant>) -> Result<T, RecvTimeoutError> {
-        let mut why = TryPopError::Empty;
-        match self.take(&mut why) {
-            Some(message) => Ok(message),
-            None if why == TryPopError::Closed => Err(RecvTimeoutError::Disconnected),
-            None => self.wait_to_recv(until),
+        let mut message = Message::empty();
+        match self.take(&mut message) {
+            Ok(()) => Ok(message.unpack()),
+            Err(why) => self.wait_to_recv(why, until, |is_over| match is_over {
+                true => RecvTimeoutError::Timeout,
+                false => RecvTimeoutError::Disconnected,
+            }),
         }
     }
 
@@ -133,74 +141,111 @@ impl<T, A: Access> Receiver<T, A> {
         into.len() - before + 1
     }
 
-    /// The oldest message of any kind of channel.
+    /// As [`try_recv`](Self::try_recv), into `message`.
+    pub(super) fn take_any(&self, message: &mut Message<T>) -> Result<(), TryRecvError> {
+        let taken = match &self.common.kind {
+            Kind::Queue { .. } => return self.take_now(message),
+            Kind::Rendezvous(meeting) => meeting.try_recv(message),
+            Kind::Timer(timer) => timer.try_recv(message),
+        };
+        match taken {
+            Ok(()) => Ok(()),
+            Err(TryPopError::Closed) => Err(TryRecvError::Disconnected),
+            Err(TryPopError::Empty | TryPopError::Busy) => {
+                self.found_empty();
+                Err(TryRecvError::Empty)
+            }
+        }
+    }
+
+    /// As [`take_any`](Self::take_any), from a queue.
     #[inline(always)]
-    fn take_now(&self, why: &mut TryPopError) -> Option<T> {
-        match &self.common.kind {
-            Kind::Queue { .. } => self.take(why),
-            Kind::Rendezvous(meeting) => unpack(meeting.try_recv(), why),
-            Kind::Timer(timer) => unpack(timer.try_recv().map(Item), why),
+    fn take_now(&self, message: &mut Message<T>) -> Result<(), TryRecvError> {
+        let mut tries = Tries::default();
+        loop {
+            match self.take(message) {
+                Ok(()) => return Ok(()),
+                Err(TryPopError::Closed) => return Err(TryRecvError::Disconnected),
+                Err(why) if tries.again(why == TryPopError::Busy) => {}
+                Err(_) => {
+                    self.found_empty();
+                    return Err(TryRecvError::Empty);
+                }
+            }
         }
     }
 
-    /// The oldest message of a queue, or why there is none: see [`Rx::pop`]. Of other channels it says that they are empty.
+    /// Takes the oldest message of a queue. Of other channels it says that they are empty.
     #[inline(always)] // a call would cost more than the pop itself
-    pub(super) fn take(&self, why: &mut TryPopError) -> Option<T> {
-        let message = A::with(&self.end, &mut *why, pop);
-        match message {
-            Some(_) => self.common.room.ring(),
-            None if self.common.has_ended() => return self.take_last(why),
-            // The last sender has left the queue, and is about to leave the channel: then it rings.
-            None if *why == TryPopError::Closed => *why = TryPopError::Empty,
-            None => {}
+    pub(super) fn take(&self, message: &mut Message<T>) -> Result<(), TryPopError> {
+        let mut has_ended = false;
+        loop {
+            match A::with(&self.end, Pop(message)) {
+                Ok(()) => {
+                    self.common.room.ring();
+                    return Ok(());
+                }
+                // Looks once more, for messages that were sent just before the channel was closed.
+                Err(_) if !has_ended && self.common.has_ended() => has_ended = true,
+                // Where the sides meet, messages may be left: the caller looks there.
+                Err(TryPopError::Empty) if has_ended && self.common.kind.meeting().is_none() => {
+                    return Err(TryPopError::Closed);
+                }
+                // The last sender has left the queue, and is about to leave the channel: then it rings.
+                Err(TryPopError::Closed) if !has_ended => return Err(TryPopError::Empty),
+                Err(why) => return Err(why),
+            }
         }
-        message
-    }
-
-    /// Looks once more, for messages that were sent just before the channel was closed.
-    #[cold]
-    #[inline(never)]
-    fn take_last(&self, why: &mut TryPopError) -> Option<T> {
-        let message = A::with(&self.end, &mut *why, pop);
-        // Where the sides meet, messages may be left: the caller looks there.
-        if *why == TryPopError::Empty && self.common.kind.meeting().is_none() {
-            *why = TryPopError::Closed;
-        }
-        message
     }
 
     /// One look for a message, by a caller that waits.
-    pub(super) fn look(&self) -> Look<Result<T, RecvError>> {
-        let mut why = TryPopError::Empty;
-        match (self.take(&mut why), why) {
-            (Some(message), _) => Look::Done(Ok(message)),
-            (None, TryPopError::Closed) => Look::Done(Err(RecvError)),
-            (None, TryPopError::Empty) => Look::NotYet,
-            (None, TryPopError::Busy) => Look::Busy,
+    pub(super) fn look(&self, message: &mut Message<T>) -> Look<Result<(), RecvError>> {
+        match self.take(message) {
+            Ok(()) => Look::Done(Ok(())),
+            Err(TryPopError::Closed) => Look::Done(Err(RecvError)),
+            Err(TryPopError::Empty) => Look::NotYet,
+            Err(TryPopError::Busy) => Look::Busy,
         }
     }
 
+    /// Receives a message that was not there at once. `error` makes the error, of whether the time is over.
     #[cold]
     #[inline(never)]
-    fn wait_to_recv(&self, until: Option<Instant>) -> Result<T, RecvTimeoutError> {
-        let received = self.recv_or_wait(until);
-        if matches!(received, Err(RecvTimeoutError::Timeout)) {
-            self.found_empty();
+    fn wait_to_recv<E>(
+        &self,
+        why: TryPopError,
+        until: Option<Instant>,
+        error: fn(bool) -> E,
+    ) -> Result<T, E> {
+        let mut message = Message::empty();
+        let received = match why {
+            TryPopError::Closed => Some(Err(RecvError)),
+            TryPopError::Empty | TryPopError::Busy => self.wait(&mut message, until),
+        };
+        match received {
+            Some(Ok(())) => return Ok(message.unpack()),
+            Some(Err(RecvError)) => {}
+            None => self.found_empty(),
         }
-        received
+        Err(error(received.is_none()))
     }
 
-    fn recv_or_wait(&self, until: Option<Instant>) -> Result<T, RecvTimeoutError> {
-        if let Some(meeting) = self.common.kind.meeting() {
-            return wait_for_sender(meeting, until);
+    /// Waits for a message. `None` if the time is over.
+    fn wait(
+        &self,
+        message: &mut Message<T>,
+        until: Option<Instant>,
+    ) -> Option<Result<(), RecvError>> {
+        match &self.common.kind {
+            Kind::Rendezvous(meeting) => wait_for_sender(meeting, message, until),
+            Kind::Timer(timer) => timer.wait(message, until).then_some(Ok(())),
+            Kind::Queue { .. } => {
+                let mut looks = A::with(&self.end, By(|end: &mut End<_>| end.looks));
+                let received = looks.wait(&self.common.items, until, || self.look(message));
+                A::with(&self.end, By(|end: &mut End<_>| end.looks = looks));
+                received
+            }
         }
-        if let Some(timer) = self.common.kind.timer() {
-            return timer.wait(until).ok_or(RecvTimeoutError::Timeout);
-        }
-        let mut looks = A::with(&self.end, (), |end, ()| end.looks);
-        let received = looks.wait(&self.common.items, until, || self.look());
-        A::with(&self.end, looks, |end, looks| end.looks = looks);
-        Ok(received.ok_or(RecvTimeoutError::Timeout)??)
     }
 
     /// Lets nothing be sent any more. Receivers get what was sent.
@@ -277,22 +322,29 @@ impl<T> Receiver<T> {
 }
 
 /// One pop.
-#[inline(always)]
-fn pop<T>(end: &mut End<Rx<T>>, why: &mut TryPopError) -> Option<T> {
-    end.queue.pop(why)
+struct Pop<'a, T>(&'a mut Message<T>);
+
+impl<T> Work<End<Rx<T>>> for Pop<'_, T> {
+    type Output = Result<(), TryPopError>;
+
+    #[inline(always)]
+    fn run(self, end: &mut End<Rx<T>>) -> Self::Output {
+        end.queue.pop(self.0)
+    }
 }
 
 /// Waits until a sender gives a message.
-fn wait_for_sender<T>(meeting: &Meeting<T>, until: Option<Instant>) -> Result<T, RecvTimeoutError> {
+fn wait_for_sender<T>(
+    meeting: &Meeting<T>,
+    message: &mut Message<T>,
+    until: Option<Instant>,
+) -> Option<Result<(), RecvError>> {
     let mut waiting = None;
-    let (received, error) = match meet(until, |waker| meeting.poll_recv(&mut waiting, waker)) {
-        Some(received) => (received, RecvTimeoutError::Disconnected),
-        None => {
-            let last = waiting.and_then(|waiting| meeting.cancel_recv(waiting));
-            (last, RecvTimeoutError::Timeout)
-        }
-    };
-    received.map(|Item(message)| message).ok_or(error)
+    let received = meet(until, |waker| meeting.poll_recv(message, &mut waiting, waker));
+    match waiting {
+        Some(waiting) => meeting.cancel_recv(waiting, message).then_some(Ok(())),
+        None => received,
+    }
 }
 
 impl<T> Clone for Receiver<T> {

@@ -10,6 +10,9 @@ use core::{iter, mem};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Instant;
 
+use super::error::{RecvError, SendError};
+use super::sender::Sent;
+use crate::carrier::Carrier;
 use crate::memory::{AtomicU64, Mutex, Ordering, Parker, yield_now};
 use crate::queue::{TryPopError, TryPushError};
 use crate::unwind::drop_each;
@@ -88,13 +91,11 @@ pub(super) fn meet<R>(
     }
 }
 
-/// What is handed over.
-enum Hand<T> {
-    /// The message comes as soon as the sender's thread runs.
-    Empty,
-    Message(T),
+/// What is handed over. While it is empty, the message comes as soon as the sender's thread runs.
+struct Hand<T> {
+    message: Carrier<T>,
     /// The sender has no message after all.
-    Withdrawn,
+    is_withdrawn: bool,
 }
 
 type Packet<T> = Arc<Mutex<Hand<T>>>;
@@ -132,7 +133,7 @@ struct Lists<T> {
     senders: Entries<T>,
     receivers: Entries<T>,
     /// Messages whose receivers gave up at the same time.
-    left: VecDeque<T>,
+    left: VecDeque<Carrier<T>>,
     /// Number of those that have waited, and of messages in `left` so far.
     entered: u64,
     /// The senders or the receivers are gone.
@@ -167,8 +168,9 @@ enum Side {
 }
 
 impl<T> Lists<T> {
-    fn enter(&mut self, side: Side, party: &Arc<Party>, index: usize, hand: Hand<T>) -> Waiting<T> {
+    fn enter(&mut self, side: Side, party: &Arc<Party>, index: usize) -> Waiting<T> {
         self.entered += 1;
+        let hand = Hand { message: Carrier::empty(), is_withdrawn: false };
         let (number, packet) = (self.entered, Arc::new(Mutex::new(hand)));
         let waiting = Waiting { number, party: party.clone(), packet };
         let entry = Entry { waiting: waiting.clone(), choice: index as u64 + 1 };
@@ -184,51 +186,45 @@ impl<T> Lists<T> {
         self.receivers.remove(&waiting.number);
     }
 
-    fn try_recv(&mut self) -> Result<Got<T>, TryPopError> {
-        if let Some(message) = self.left.pop_front() {
-            return Ok(Got::Message(message));
+    /// Takes a message that was left, or claims a sender.
+    fn try_recv(&mut self, message: &mut Carrier<T>) -> Result<Option<Entry<T>>, TryPopError> {
+        if let Some(mut left) = self.left.pop_front() {
+            left.move_to(message);
+            return Ok(None);
         }
         match claim(&mut self.senders) {
-            Some(entry) => Ok(Got::From(entry)),
+            Some(entry) => Ok(Some(entry)),
             None if self.is_closed => Err(TryPopError::Closed),
             None => Err(TryPopError::Empty),
         }
     }
 }
 
-/// What a receiver has found.
-enum Got<T> {
-    Message(T),
-    /// A sender, claimed.
-    From(Entry<T>),
-}
-
-impl<T> Got<T> {
-    /// The message, without the lock.
-    fn take(self) -> Option<T> {
-        match self {
-            Self::Message(message) => Some(message),
-            Self::From(entry) => {
-                entry.waiting.party.wake();
-                take(&entry.waiting.packet)
-            }
-        }
-    }
-}
-
-/// The message of a claimed sender, which is there or comes soon. `None` if it was withdrawn.
-fn take<T>(packet: &Packet<T>) -> Option<T> {
+/// Takes the message of a claimed sender, which is there or comes soon. Whether it was not withdrawn.
+fn take<T>(packet: &Packet<T>, message: &mut Carrier<T>) -> bool {
     loop {
-        match mem::replace(&mut *packet.lock(), Hand::Empty) {
-            Hand::Message(message) => return Some(message),
-            Hand::Withdrawn => return None,
-            Hand::Empty => yield_now(),
+        if let Some(is_there) = take_now(packet, message) {
+            return is_there;
         }
+        yield_now();
     }
+}
+
+/// As [`take`]. `None` if it comes later.
+fn take_now<T>(packet: &Packet<T>, message: &mut Carrier<T>) -> Option<bool> {
+    let mut hand = packet.lock();
+    hand.message.move_to(message);
+    (message.is_loaded() || hand.is_withdrawn).then_some(message.is_loaded())
+}
+
+/// As [`take`], without the lock of the lists.
+fn take_from<T>(entry: &Entry<T>, message: &mut Carrier<T>) -> bool {
+    entry.waiting.party.wake();
+    take(&entry.waiting.packet, message)
 }
 
 impl<T> Rendezvous<T> {
-    pub(super) fn try_send(&self, message: T) -> Result<(), TryPushError<T>> {
+    pub(super) fn try_send(&self, message: &mut Carrier<T>) -> Result<(), TryPushError<()>> {
         let mut lists = self.lists.lock();
         match claim(&mut lists.receivers) {
             Some(entry) => {
@@ -236,27 +232,27 @@ impl<T> Rendezvous<T> {
                 entry.waiting.give(message);
                 Ok(())
             }
-            None if lists.is_closed => Err(TryPushError::Closed(message)),
-            None => Err(TryPushError::Full(message)),
+            None if lists.is_closed => Err(TryPushError::Closed(())),
+            None => Err(TryPushError::Full(())),
         }
     }
 
-    pub(super) fn try_recv(&self) -> Result<T, TryPopError> {
+    pub(super) fn try_recv(&self, message: &mut Carrier<T>) -> Result<(), TryPopError> {
         loop {
-            let got = self.lists.lock().try_recv()?;
-            if let Some(message) = got.take() {
-                return Ok(message);
+            let claimed = self.lists.lock().try_recv(message)?;
+            if claimed.is_none_or(|entry| take_from(&entry, message)) {
+                return Ok(());
             }
         }
     }
 
-    /// Gives the message to a receiver, or waits for one. `Done(Err(..))` if there will be none.
+    /// Gives the message to a receiver, or waits for one. If there will be none, the message is where it was.
     pub(super) fn poll_send(
         &self,
-        message: &mut Option<T>,
+        message: &mut Carrier<T>,
         waiting: &mut Option<Waiting<T>>,
         waker: &Waker,
-    ) -> Look<Result<(), T>> {
+    ) -> Look<Sent> {
         if let Some(known) = waiting {
             known.party.set_waker(waker);
         }
@@ -270,22 +266,26 @@ impl<T> Rendezvous<T> {
                 return Look::NotYet;
             }
             drop(lists);
-            let back = waiting.take().map(|waiting| self.cancel_send(waiting));
-            return Look::Done(back.unwrap_or(Ok(())));
+            let is_sent = waiting.take().is_none_or(|waiting| self.cancel_send(waiting, message));
+            return Look::Done(if is_sent { Ok(()) } else { Err(SendError(())) });
         }
-        let Some(message) = message.take() else { return Look::Done(Ok(())) };
+        if !message.is_loaded() {
+            return Look::Done(Ok(()));
+        }
         if let Some(entry) = claim(&mut lists.receivers) {
             drop(lists);
             entry.waiting.give(message);
             return Look::Done(Ok(()));
         }
         if lists.is_closed {
-            return Look::Done(Err(message));
+            return Look::Done(Err(SendError(())));
         }
-        let new = lists.enter(Side::Send, &Party::new(waker), 0, Hand::Message(message));
+        let new = lists.enter(Side::Send, &Party::new(waker), 0);
+        // Before a receiver can claim it.
+        message.move_to(&mut new.packet.lock().message);
         *waiting = Some(new);
         drop(lists);
-        self.announce(waiting, |known| drop(self.cancel_send(known)));
+        self.announce(waiting, |known| _ = self.cancel_send(known, message));
         Look::NotYet
     }
 
@@ -298,24 +298,22 @@ impl<T> Rendezvous<T> {
         }
     }
 
-    /// Ends the wait. The message, if it was not sent.
-    pub(super) fn cancel_send(&self, waiting: Waiting<T>) -> Result<(), T> {
+    /// Ends the wait. Whether the message was sent; otherwise it is in `message` again.
+    pub(super) fn cancel_send(&self, waiting: Waiting<T>, message: &mut Carrier<T>) -> bool {
         if waiting.party.give_up().is_some() {
-            return Ok(());
+            return true;
         }
         self.lists.lock().remove(&waiting);
-        match take(&waiting.packet) {
-            Some(message) => Err(message),
-            None => Ok(()),
-        }
+        !take(&waiting.packet, message)
     }
 
-    /// Takes the message of a sender, or waits for one. `Done(None)` if there will be none.
+    /// Takes the message of a sender, or waits for one. `Done(Err(..))` if there will be none.
     pub(super) fn poll_recv(
         &self,
+        message: &mut Carrier<T>,
         waiting: &mut Option<Waiting<T>>,
         waker: &Waker,
-    ) -> Look<Option<T>> {
+    ) -> Look<Result<(), RecvError>> {
         loop {
             if let Some(known) = waiting {
                 known.party.set_waker(waker);
@@ -323,25 +321,31 @@ impl<T> Rendezvous<T> {
                     if !self.lists.lock().is_closed {
                         return Look::NotYet;
                     }
-                    let last = waiting.take().and_then(|waiting| self.cancel_recv(waiting));
-                    return Look::Done(last);
+                    let is_there =
+                        waiting.take().is_some_and(|waiting| self.cancel_recv(waiting, message));
+                    return Look::Done(if is_there { Ok(()) } else { Err(RecvError) });
                 }
-                if let Some(message) = waiting.take().and_then(|known| take(&known.packet)) {
-                    return Look::Done(Some(message));
+                // Not `take`: the message may not come soon, and its sender wakes this side.
+                let Some(is_there) = take_now(&known.packet, message) else {
+                    return Look::NotYet;
+                };
+                *waiting = None;
+                if is_there {
+                    return Look::Done(Ok(()));
                 }
                 // Withdrawn: waits anew.
             }
             let mut lists = self.lists.lock();
-            match lists.try_recv() {
-                Ok(got) => {
+            match lists.try_recv(message) {
+                Ok(claimed) => {
                     drop(lists);
-                    if let Some(message) = got.take() {
-                        return Look::Done(Some(message));
+                    if claimed.is_none_or(|entry| take_from(&entry, message)) {
+                        return Look::Done(Ok(()));
                     }
                 }
-                Err(TryPopError::Closed) => return Look::Done(None),
+                Err(TryPopError::Closed) => return Look::Done(Err(RecvError)),
                 Err(_) => {
-                    let new = lists.enter(Side::Receive, &Party::new(waker), 0, Hand::Empty);
+                    let new = lists.enter(Side::Receive, &Party::new(waker), 0);
                     *waiting = Some(new);
                     drop(lists);
                     self.announce(waiting, |known| self.give_up_recv(known));
@@ -351,28 +355,29 @@ impl<T> Rendezvous<T> {
         }
     }
 
-    /// Ends the wait. The message that came at the same time.
-    pub(super) fn cancel_recv(&self, waiting: Waiting<T>) -> Option<T> {
+    /// Ends the wait. Takes the message that came at the same time.
+    pub(super) fn cancel_recv(&self, waiting: Waiting<T>, message: &mut Carrier<T>) -> bool {
         if waiting.party.give_up().is_some() {
-            return take(&waiting.packet);
+            return take(&waiting.packet, message);
         }
         self.lists.lock().remove(&waiting);
-        None
+        false
     }
 
     /// Ends the wait. A message that came at the same time goes to another receiver.
     pub(super) fn give_up_recv(&self, waiting: Waiting<T>) {
-        if let Some(message) = self.cancel_recv(waiting) {
+        let mut message = Carrier::empty();
+        if self.cancel_recv(waiting, &mut message) {
             self.leave(message);
         }
     }
 
     /// Gives a message back that no receiver wants: the next one gets it.
-    fn leave(&self, message: T) {
+    fn leave(&self, mut message: Carrier<T>) {
         let mut lists = self.lists.lock();
         if let Some(entry) = claim(&mut lists.receivers) {
             drop(lists);
-            return entry.waiting.give(message);
+            return entry.waiting.give(&mut message);
         }
         // Under the same lock: a receiver that begins to wait finds it.
         lists.left.push_back(message);
@@ -410,12 +415,12 @@ impl<T> Rendezvous<T> {
 
     /// Waits for a receiver, as choice `index` of `party`. The caller rings for `arrivals`.
     pub(super) fn enter_sender(&self, party: &Arc<Party>, index: usize) -> Waiting<T> {
-        self.lists.lock().enter(Side::Send, party, index, Hand::Empty)
+        self.lists.lock().enter(Side::Send, party, index)
     }
 
     /// Waits for a sender, as choice `index` of `party`. The caller rings for `arrivals`.
     pub(super) fn enter_receiver(&self, party: &Arc<Party>, index: usize) -> Waiting<T> {
-        self.lists.lock().enter(Side::Receive, party, index, Hand::Empty)
+        self.lists.lock().enter(Side::Receive, party, index)
     }
 
     /// Takes a choice out of the lists again.
@@ -436,23 +441,20 @@ impl<T> Rendezvous<T> {
 }
 
 impl<T> Waiting<T> {
-    /// The message of the sender that has chosen this wait. `None` if it was withdrawn.
-    pub(super) fn take(&self) -> Option<T> {
-        take(&self.packet)
+    /// Takes the message of the sender that has chosen this wait. Whether it was not withdrawn.
+    pub(super) fn take(&self, message: &mut Carrier<T>) -> bool {
+        take(&self.packet, message)
     }
 
     /// Hands the message to the receiver: the one that waits, or the one that has chosen this wait.
-    pub(super) fn give(&self, message: T) {
-        self.hand(Hand::Message(message));
+    pub(super) fn give(&self, message: &mut Carrier<T>) {
+        message.move_to(&mut self.packet.lock().message);
+        self.party.wake();
     }
 
     /// Tells the receiver that there is no message.
     pub(super) fn withdraw(&self) {
-        self.hand(Hand::Withdrawn);
-    }
-
-    fn hand(&self, hand: Hand<T>) {
-        *self.packet.lock() = hand;
+        self.packet.lock().is_withdrawn = true;
         self.party.wake();
     }
 }

@@ -5,17 +5,16 @@ use alloc::vec::Vec;
 use core::cell::Cell;
 use core::fmt;
 use core::future::{Future, poll_fn};
-use core::marker::PhantomData;
 use core::task::{Poll, Waker, ready};
 use std::time::{Duration, Instant};
 
 use super::access::Access;
 use super::alarm::Alarm;
-use super::common::Selected;
+use super::common::{Common, Selected};
 use super::error::{
     ReadyTimeoutError, RecvError, SelectTimeoutError, SendError, TryReadyError, TrySelectError,
 };
-use super::lane::Item;
+use super::lane::Message;
 use super::operation::{Found, Operation};
 use super::rendezvous::Party;
 use super::{Receiver, Sender, is_over, unlimited};
@@ -415,8 +414,11 @@ fn random(end: usize) -> usize {
 
 /// An operation that has begun, and must be completed: a send by [`send`](Self::send), a receive by [`recv`](Self::recv).
 ///
-/// Neither of them waits. A send has reserved its room, which keeps other senders of the channel waiting until it is completed. If
-/// the thread sends into the same channel before, by any handle, the reservation is lost, or the thread waits for itself.
+/// Neither of them waits. A send has room reserved, and a receive has its message. All other calls of the channel go on
+/// meanwhile, with the room and the messages that are left. The message of a send comes behind those that were sent before it
+/// is completed.
+///
+/// A channel of capacity 0 has chosen a partner, which waits until the operation is completed.
 ///
 /// # Panics
 ///
@@ -427,13 +429,11 @@ pub struct SelectedOperation<'a> {
     operation: &'a dyn Operation,
     /// `None` when it is completed.
     found: Option<Found>,
-    /// What is reserved belongs to the thread.
-    of_thread: PhantomData<*const ()>,
 }
 
 impl<'a> SelectedOperation<'a> {
     fn new((index, operation, found): Case<'a, Found>) -> Self {
-        Self { index, operation, found: Some(found), of_thread: PhantomData }
+        Self { index, operation, found: Some(found) }
     }
 
     /// The index of the operation.
@@ -459,17 +459,16 @@ impl<'a> SelectedOperation<'a> {
     ///
     /// If the operation is not one of this sender.
     pub fn send<T, A: Access>(self, sender: &Sender<T, A>, message: T) -> Result<(), SendError<T>> {
-        match self.complete(sender.address(), "sender") {
-            Found::Disconnected => Err(SendError(message)),
-            Found::Room => sender.send_reserved(message),
+        let mut message = Message::new(message);
+        let sent = match self.complete(sender.address(), "sender") {
+            Found::Disconnected => Err(SendError(())),
+            Found::Room => sender.send_reserved(&mut message),
             Found::Kept(number) => {
-                match sender.common().take_selected(number) {
-                    Some(Selected::Waiting(waiting)) => waiting.give(Item(message)),
-                    Some(Selected::Message(_)) | None => unreachable!("a send finds a partner"),
-                }
+                give(sender.common(), number, &mut message);
                 Ok(())
             }
-        }
+        };
+        sent.map_err(|SendError(())| SendError(message.unpack()))
     }
 
     /// Receives the message.
@@ -485,10 +484,18 @@ impl<'a> SelectedOperation<'a> {
         match self.complete(receiver.address(), "receiver") {
             Found::Disconnected | Found::Room => Err(RecvError),
             Found::Kept(number) => match receiver.common().take_selected(number) {
-                Some(Selected::Message(message)) => Ok(message),
+                Some(Selected::Message(mut message)) => Ok(message.unpack()),
                 Some(_) | None => unreachable!("a receive finds a message"),
             },
         }
+    }
+}
+
+/// Gives the message to the partner that a select has chosen.
+fn give<T>(common: &Common<T>, number: u64, message: &mut Message<T>) {
+    match common.take_selected(number) {
+        Some(Selected::Waiting(waiting)) => waiting.give(message),
+        Some(Selected::Message(_)) | None => unreachable!("a send finds a partner"),
     }
 }
 

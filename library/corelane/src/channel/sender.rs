@@ -3,7 +3,6 @@
 use alloc::sync::Arc;
 use core::fmt;
 use core::marker::PhantomData;
-use core::mem::take;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
 
@@ -11,9 +10,11 @@ use super::access::sealed::Access as _;
 use super::access::{Access, Exclusive, Shared};
 use super::common::{Common, End};
 use super::error::{SendError, SendTimeoutError, TrySendError};
-use super::lane::{Item, Meeting, Tx};
+use super::lane::{Meeting, Message, Tx};
 use super::rendezvous::meet;
 use super::{Tries, unlimited};
+use crate::carrier::{By, Work};
+use crate::memory::yield_now;
 use crate::queue::TryPushError;
 use crate::wait::bell::Look;
 
@@ -38,6 +39,9 @@ unsafe impl<T: Send> Sync for Sender<T> {}
 impl<T, A: Access> UnwindSafe for Sender<T, A> {}
 impl<T, A: Access> RefUnwindSafe for Sender<T, A> {}
 
+/// Whether a message was sent, after a wait. Otherwise it is where it was.
+pub(super) type Sent = Result<(), SendError<()>>;
+
 /// A sender's part in what all share.
 pub(super) struct Presence<T>(pub(super) Arc<Common<T>>);
 
@@ -59,8 +63,8 @@ impl<T, A: Access> Sender<T, A> {
 
     /// Uses this thread's end of the queue: see [`Access`].
     #[inline(always)]
-    pub(super) fn with<V, R>(&self, argument: V, work: impl FnOnce(&mut End<Tx<T>>, V) -> R) -> R {
-        A::with(&self.end, argument, work)
+    pub(super) fn with<R>(&self, work: impl FnOnce(&mut End<Tx<T>>) -> R) -> R {
+        A::with(&self.end, By(work))
     }
 
     /// Sends a message. Waits while the channel is full.
@@ -72,12 +76,10 @@ impl<T, A: Access> Sender<T, A> {
     /// If all receivers are gone, or the channel was closed. The error has the message.
     #[inline]
     pub fn send(&self, message: T) -> Result<(), SendError<T>> {
-        match self.offer(message) {
+        let mut message = Message::new(message);
+        match self.offer(&mut message) {
             Ok(()) => Ok(()),
-            Err(TryPushError::Closed(message)) => Err(SendError(message)),
-            Err(TryPushError::Full(message) | TryPushError::Busy(message)) => {
-                self.wait_to_send(message, None).map_err(|error| SendError(error.into_inner()))
-            }
+            Err(why) => self.wait_to_send(message, why, None, |message, _| SendError(message)),
         }
     }
 
@@ -91,16 +93,16 @@ impl<T, A: Access> Sender<T, A> {
     /// If the channel is full, or as [`send`](Self::send). The error has the message.
     #[inline]
     pub fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
+        let mut message = Message::new(message);
         if let Some(meeting) = self.common().kind.meeting() {
             return give(meeting, message);
         }
-        let (mut message, mut tries) = (message, Tries::default());
+        let mut tries = Tries::default();
         loop {
-            match self.offer(message) {
+            match self.offer(&mut message) {
                 Ok(()) => return Ok(()),
-                Err(TryPushError::Closed(back)) => return Err(TrySendError::Disconnected(back)),
-                Err(error) if tries.again(error.is_busy()) => message = error.into_inner(),
-                Err(error) => return Err(TrySendError::Full(error.into_inner())),
+                Err(why) if tries.again(why.is_busy()) => {}
+                Err(why) => return refused(message, why),
             }
         }
     }
@@ -124,10 +126,13 @@ impl<T, A: Access> Sender<T, A> {
     }
 
     fn send_by(&self, message: T, until: Option<Instant>) -> Result<(), SendTimeoutError<T>> {
-        match self.offer(message) {
+        let mut message = Message::new(message);
+        match self.offer(&mut message) {
             Ok(()) => Ok(()),
-            Err(TryPushError::Closed(message)) => Err(SendTimeoutError::Disconnected(message)),
-            Err(error) => self.wait_to_send(error.into_inner(), until),
+            Err(why) => self.wait_to_send(message, why, until, |message, is_over| match is_over {
+                true => SendTimeoutError::Timeout(message),
+                false => SendTimeoutError::Disconnected(message),
+            }),
         }
     }
 
@@ -141,67 +146,83 @@ impl<T, A: Access> Sender<T, A> {
         messages.into_iter().try_for_each(|message| self.send(message))
     }
 
+    /// Sends the message, or leaves it where it is.
     #[inline(always)] // a call would cost more than the push itself
-    pub(super) fn offer(&self, message: T) -> Result<(), TryPushError<T>> {
+    pub(super) fn offer(&self, message: &mut Message<T>) -> Result<(), TryPushError<()>> {
         if self.common().is_closed() {
-            return Err(TryPushError::Closed(message));
+            return Err(TryPushError::Closed(()));
         }
-        self.with(message, push)?;
+        A::with(&self.end, Push(message))?;
         self.common().sent();
         Ok(())
     }
 
     /// Sends where a select has reserved room.
-    pub(super) fn send_reserved(&self, message: T) -> Result<(), SendError<T>> {
+    pub(super) fn send_reserved(&self, message: &mut Message<T>) -> Sent {
         if self.common().is_closed() {
-            return Err(SendError(message));
+            self.release(&mut Message::empty());
+            return Err(SendError(()));
         }
-        let pushed = self.with(message, |end, message| match take(&mut end.is_reserved) {
-            true => end.queue.push_reserved(message),
-            // The message's expression used the channel.
-            false => Err(TryPushError::Full(message)),
-        });
-        match pushed {
-            Ok(()) => {
-                self.common().sent();
-                Ok(())
-            }
-            Err(error) => self.send(error.into_inner()),
+        self.release(message);
+        if message.is_loaded() {
+            // There was no memory for it.
+            return self.wait(message, None).unwrap_or(Ok(()));
         }
+        self.common().sent();
+        Ok(())
     }
 
-    /// One look for room, by a caller that waits. Takes the message if there is some.
-    pub(super) fn look(&self, message: &mut Option<T>) -> Look<Result<(), SendError<T>>> {
-        let Some(waiting) = message.take() else { unreachable!("it is there until it is sent") };
-        match self.offer(waiting) {
+    /// Ends the reservation of a select, and pushes the message into its room, if there is one. Waits for calls of other threads
+    /// that are in the way.
+    pub(super) fn release(&self, message: &mut Message<T>) {
+        while self.with(|end| end.queue.release(message)).is_none() {
+            yield_now();
+        }
+        // The room may be free now. Or a thread found the channel full, because it saw the message and still the reservation.
+        self.common().room.ring_if(|| !self.is_full(), || {});
+    }
+
+    /// One look for room, by a caller that waits. Sends the message if there is some.
+    pub(super) fn look(&self, message: &mut Message<T>) -> Look<Sent> {
+        match self.offer(message) {
             Ok(()) => Look::Done(Ok(())),
-            Err(TryPushError::Closed(back)) => Look::Done(Err(SendError(back))),
-            Err(TryPushError::Full(back)) => {
-                *message = Some(back);
-                Look::NotYet
-            }
-            Err(TryPushError::Busy(back)) => {
-                *message = Some(back);
-                Look::Busy
-            }
+            Err(TryPushError::Closed(())) => Look::Done(Err(SendError(()))),
+            Err(TryPushError::Full(())) => Look::NotYet,
+            Err(TryPushError::Busy(())) => Look::Busy,
         }
     }
 
+    /// Sends a message that was not sent at once. `error` makes the error, of the message and of whether the time is over.
+    ///
+    /// It takes the message by value: with its address known here, the caller would have it in memory, and not in a register.
     #[cold]
     #[inline(never)]
-    fn wait_to_send(&self, message: T, until: Option<Instant>) -> Result<(), SendTimeoutError<T>> {
+    fn wait_to_send<E>(
+        &self,
+        mut message: Message<T>,
+        why: TryPushError<()>,
+        until: Option<Instant>,
+        error: fn(T, bool) -> E,
+    ) -> Result<(), E> {
+        let sent = match why {
+            TryPushError::Closed(()) => Some(Err(SendError(()))),
+            TryPushError::Full(()) | TryPushError::Busy(()) => self.wait(&mut message, until),
+        };
+        match sent {
+            Some(Ok(())) => Ok(()),
+            not_sent => Err(error(message.unpack(), not_sent.is_none())),
+        }
+    }
+
+    /// Sends the message, or leaves it where it is. `None` if the time is over.
+    fn wait(&self, message: &mut Message<T>, until: Option<Instant>) -> Option<Sent> {
         if let Some(meeting) = self.common().kind.meeting() {
             return wait_for_receiver(meeting, message, until);
         }
-        let mut message = Some(message);
-        let mut looks = self.with((), |end, ()| end.looks);
-        let sent = looks.wait(&self.common().room, until, || self.look(&mut message));
-        self.with(looks, |end, looks| end.looks = looks);
-        match (sent, message) {
-            (Some(result), _) => Ok(result?),
-            (None, Some(message)) => Err(SendTimeoutError::Timeout(message)),
-            (None, None) => unreachable!("it was not sent"),
-        }
+        let mut looks = self.with(|end| end.looks);
+        let sent = looks.wait(&self.common().room, until, || self.look(message));
+        self.with(|end| end.looks = looks);
+        sent
     }
 
     /// Lets nothing be sent any more. Receivers get what was sent.
@@ -257,33 +278,46 @@ impl<T> Sender<T> {
 }
 
 /// One push.
-#[inline(always)]
-fn push<T>(end: &mut End<Tx<T>>, message: T) -> Result<(), TryPushError<T>> {
-    end.tx().push(message)
+struct Push<'a, T>(&'a mut Message<T>);
+
+impl<T> Work<End<Tx<T>>> for Push<'_, T> {
+    type Output = Result<(), TryPushError<()>>;
+
+    #[inline(always)]
+    fn run(self, end: &mut End<Tx<T>>) -> Self::Output {
+        end.queue.push(self.0)
+    }
 }
 
 /// Gives the message to a receiver that waits.
-fn give<T>(meeting: &Meeting<T>, message: T) -> Result<(), TrySendError<T>> {
-    match meeting.try_send(Item(message)) {
+#[cold]
+fn give<T>(meeting: &Meeting<T>, mut message: Message<T>) -> Result<(), TrySendError<T>> {
+    match meeting.try_send(&mut message) {
         Ok(()) => Ok(()),
-        Err(TryPushError::Closed(Item(message))) => Err(TrySendError::Disconnected(message)),
-        Err(error) => Err(TrySendError::Full(error.into_inner().0)),
+        Err(why) => refused(message, why),
+    }
+}
+
+#[cold]
+fn refused<T>(mut message: Message<T>, why: TryPushError<()>) -> Result<(), TrySendError<T>> {
+    let message = message.unpack();
+    match why {
+        TryPushError::Closed(()) => Err(TrySendError::Disconnected(message)),
+        TryPushError::Full(()) | TryPushError::Busy(()) => Err(TrySendError::Full(message)),
     }
 }
 
 /// Waits until a receiver takes the message.
 fn wait_for_receiver<T>(
     meeting: &Meeting<T>,
-    message: T,
+    message: &mut Message<T>,
     until: Option<Instant>,
-) -> Result<(), SendTimeoutError<T>> {
-    let (mut message, mut waiting) = (Some(Item(message)), None);
-    match meet(until, |waker| meeting.poll_send(&mut message, &mut waiting, waker)) {
-        Some(sent) => sent.map_err(|Item(message)| SendTimeoutError::Disconnected(message)),
-        None => {
-            let sent = waiting.map_or(Ok(()), |waiting| meeting.cancel_send(waiting));
-            sent.map_err(|Item(message)| SendTimeoutError::Timeout(message))
-        }
+) -> Option<Sent> {
+    let mut waiting = None;
+    let sent = meet(until, |waker| meeting.poll_send(message, &mut waiting, waker));
+    match waiting {
+        Some(waiting) => meeting.cancel_send(waiting, message).then_some(Ok(())),
+        None => sent,
     }
 }
 

@@ -4,6 +4,7 @@ use core::fmt;
 use std::time::{Duration, Instant};
 
 use super::is_over;
+use super::lane::Message;
 use crate::memory::Mutex;
 use crate::queue::TryPopError;
 
@@ -41,14 +42,14 @@ impl<T> Timer<T> {
         self.capacity
     }
 
-    /// Blocks the thread until the next message. `None` if it doesn't come before `until`.
-    pub(super) fn wait(&self, until: Option<Instant>) -> Option<T> {
+    /// Blocks the thread until the next message. `false` if it doesn't come before `until`.
+    pub(super) fn wait(&self, message: &mut Message<T>, until: Option<Instant>) -> bool {
         loop {
-            if let Ok(message) = self.try_recv() {
-                return Some(message);
+            if self.try_recv(message).is_ok() {
+                return true;
             }
             if is_over(until) {
-                return None;
+                return false;
             }
             let wake = self.next().into_iter().chain(until).min();
             match wake {
@@ -58,14 +59,15 @@ impl<T> Timer<T> {
         }
     }
 
-    pub(super) fn try_recv(&self) -> Result<T, TryPopError> {
+    pub(super) fn try_recv(&self, message: &mut Message<T>) -> Result<(), TryPopError> {
         let mut next = self.next.lock();
         let now = Instant::now();
         match *next {
             Some(due) if due <= now => {
                 // A receiver that is late misses messages.
                 *next = self.period.and_then(|period| due.max(now).checked_add(period));
-                Ok((self.message)(due))
+                *message = Message::new((self.message)(due));
+                Ok(())
             }
             _ => Err(TryPopError::Empty),
         }

@@ -6,7 +6,8 @@ use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
-use crate::memory::{AtomicU64, Ordering, UnsafeCell, limit, prefetch_to_write};
+use crate::carrier::Carrier;
+use crate::memory::{AtomicU64, Ordering, UnsafeCell, empty_cell, limit, prefetch_to_write};
 use crate::region::{Attach, Slots, array};
 
 /// One line: `tail`, the position after the last item in it, and room for N items. If fewer than two items fit into a line of
@@ -123,6 +124,28 @@ impl<T> Line<T> {
         self.item(i).with(|slot| unsafe { (*slot).assume_init_read() })
     }
 
+    /// As [`write`](Self::write), of the item that is in the carrier.
+    ///
+    /// # Safety
+    ///
+    /// As for [`write`](Self::write). There is an item.
+    #[inline]
+    pub(super) unsafe fn write_from(&self, i: usize, item: &mut Carrier<T>) {
+        // SAFETY: the caller's contract.
+        self.item(i).with_mut(|slot| unsafe { item.unload(slot.cast()) });
+    }
+
+    /// As [`read`](Self::read), into an empty carrier.
+    ///
+    /// # Safety
+    ///
+    /// As for [`read`](Self::read). The carrier is empty.
+    #[inline]
+    pub(super) unsafe fn read_into(&self, i: usize, item: &mut Carrier<T>) {
+        // SAFETY: the caller's contract.
+        self.item(i).with(|slot| unsafe { item.load(slot.cast()) });
+    }
+
     /// Hands the lines of slots back whose items were read, from `i` on: see [`Consumer::leave`](super::Consumer::leave).
     ///
     /// # Safety
@@ -214,7 +237,7 @@ impl<T> Slots for Lines<T> {
                 line.cast().write(AtomicU64::new(0));
                 let cells = line.add(Line::<T>::ITEMS_AT).cast::<UnsafeCell<MaybeUninit<T>>>();
                 for i in 0..Line::<T>::N {
-                    cells.add(i).write(UnsafeCell::new(MaybeUninit::uninit()));
+                    empty_cell(cells.add(i).as_ptr());
                 }
             }
         }

@@ -48,6 +48,7 @@ use alloc::boxed::Box;
 use core::marker::PhantomData;
 use core::mem::needs_drop;
 
+use crate::carrier::{Carrier, Load, Unload};
 use crate::memory::{AtomicU64, Ordering, keep_order};
 use crate::pad::Padded;
 use crate::patience::Patience;
@@ -337,6 +338,19 @@ impl<T> queue::Producer for Producer<T> {
     }
 }
 
+impl<T> Unload for Producer<T> {
+    #[inline(always)] // as `try_push`
+    fn push_from(&mut self, item: &mut Carrier<T>) -> bool {
+        if self.place.is_done() && !self.enter() {
+            return false;
+        }
+        // SAFETY: the consumer has left this line, and `i` is below N. The caller has an item.
+        unsafe { self.place.line.write_from(self.place.i, item) };
+        self.show(self.place.i + 1);
+        true
+    }
+}
+
 impl<T> queue::LendSlots for Producer<T> {
     fn free_up_to(&mut self, wanted: usize) -> usize {
         let here = Line::<T>::N - self.place.i;
@@ -529,6 +543,23 @@ impl<T, const RECORDS: bool> queue::Consumer for Consumer<T, RECORDS> {
             done += n;
         }
         done
+    }
+}
+
+impl<T, const RECORDS: bool> Load for Consumer<T, RECORDS> {
+    #[inline(always)] // as `try_pop`
+    fn pop_into(&mut self, item: &mut Carrier<T>) -> Result<(), TryPopError> {
+        if self.place.i == self.filled {
+            self.refill()?;
+        }
+        let i = self.place.i;
+        self.place.i = i + 1;
+        // SAFETY: as in `try_pop`. The caller has room.
+        unsafe { self.place.line.read_into(i, item) };
+        self.record();
+        // SAFETY: as above.
+        unsafe { self.place.line.hand_back(i, 1) };
+        Ok(())
     }
 }
 

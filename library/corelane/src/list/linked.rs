@@ -38,7 +38,7 @@ use core::mem::{MaybeUninit, replace};
 use core::ptr::{self, NonNull};
 
 use crate::fast_forward;
-use crate::memory::{AtomicPtr, AtomicU64, Ordering, UnsafeCell};
+use crate::memory::{AtomicPtr, AtomicU64, Ordering, UnsafeCell, empty_cell};
 use crate::pad::Padded;
 use crate::queue::Memory;
 use crate::queue::staging::{Staged, Staging};
@@ -70,7 +70,7 @@ impl<T> Node<T> {
         // are written.
         unsafe {
             (&raw mut (*place).next).write(AtomicPtr::new(ptr::null_mut()));
-            (&raw mut (*place).item).write(UnsafeCell::new(MaybeUninit::uninit()));
+            empty_cell(&raw mut (*place).item);
             Some(node.assume_init())
         }
     }

@@ -39,7 +39,7 @@ use core::mem::{MaybeUninit, swap};
 use core::ptr;
 
 use crate::hazard::{Batch, Costs, Domain, Guarded, Hazard};
-use crate::memory::{AtomicPtr, Ordering, UnsafeCell, limit};
+use crate::memory::{AtomicPtr, Ordering, UnsafeCell, empty_cell, limit};
 use crate::pad::Padded;
 use crate::queue::Memory;
 use crate::queue::{
@@ -74,7 +74,7 @@ impl<T> Node<T> {
             // SAFETY: the place belongs to a new node.
             unsafe {
                 (&raw mut (*place).next).write(AtomicPtr::new(ptr::null_mut()));
-                (&raw mut (*place).item).write(UnsafeCell::new(MaybeUninit::uninit()));
+                empty_cell(&raw mut (*place).item);
                 (&raw mut (*place).number).write(UnsafeCell::new(0));
             }
         };

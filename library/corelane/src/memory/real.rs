@@ -379,6 +379,17 @@ impl<T> UnsafeCell<T> {
     }
 }
 
+/// Makes an empty cell at a place that may hold anything. Not `write(UnsafeCell::new(MaybeUninit::uninit()))`: without optimisation
+/// that makes the cell on the stack first, however large it is.
+///
+/// # Safety
+///
+/// The place may be written.
+#[inline(always)]
+pub(crate) unsafe fn empty_cell<T>(_: *mut UnsafeCell<MaybeUninit<T>>) {
+    // It is transparent, so it holds anything.
+}
+
 /// The slots of a ring: a power of two of them, addressed by positions that only grow.
 ///
 /// A position is reduced to an index here and nowhere else. Slots are contiguous, so a run of slots can be lent as a

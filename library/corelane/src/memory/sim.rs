@@ -491,6 +491,16 @@ impl<T> Cells<T> {
     }
 }
 
+/// Makes an empty cell at a place that may hold anything.
+///
+/// # Safety
+///
+/// The place may be written.
+pub(crate) unsafe fn empty_cell<T>(place: *mut UnsafeCell<MaybeUninit<T>>) {
+    // SAFETY: the caller's contract.
+    unsafe { place.write(UnsafeCell::new(MaybeUninit::uninit())) };
+}
+
 /// Calls `work`, which here may panic. On the machine it can't unwind.
 pub(crate) fn without_unwinding<R>(work: impl FnOnce() -> R) -> R {
     work()

@@ -1,0 +1,147 @@
+//! Carries an item between a caller and a slot.
+//!
+//! Each function that takes or returns an item by value has a copy of it on the stack, and several without optimisation. So where
+//! many functions lie between a user's call and a slot, they pass a carrier by reference, and a large item fits the stack.
+
+use core::mem::{MaybeUninit, needs_drop};
+use core::ptr;
+
+use crate::queue::{Consumer, Producer, TryPopError};
+
+/// An item, or room for one: an `Option` that is filled and emptied in place.
+pub(crate) struct Carrier<T> {
+    item: MaybeUninit<T>,
+    is_loaded: bool,
+}
+
+impl<T> Carrier<T> {
+    #[inline(always)]
+    pub(crate) fn empty() -> Self {
+        Self { item: MaybeUninit::uninit(), is_loaded: false }
+    }
+
+    #[inline(always)]
+    pub(crate) fn of(item: T) -> Self {
+        Self { item: MaybeUninit::new(item), is_loaded: true }
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_loaded(&self) -> bool {
+        self.is_loaded
+    }
+
+    /// The item, which is there.
+    #[inline(always)]
+    pub(crate) fn unload_one(&mut self) -> T {
+        assert!(self.is_loaded, "there is an item");
+        self.is_loaded = false;
+        // SAFETY: the item was there, and is not any more.
+        unsafe { ptr::read(self.item.as_ptr()) }
+    }
+
+    /// Moves the item, if there is one, to an empty carrier.
+    pub(crate) fn move_to(&mut self, other: &mut Self) {
+        if self.is_loaded {
+            // SAFETY: the item is there, and is not any more.
+            unsafe { other.load(self.item.as_ptr()) };
+            self.is_loaded = false;
+        }
+    }
+
+    /// Moves the item to `slot`.
+    ///
+    /// # Safety
+    ///
+    /// There is an item. `slot` may be written.
+    #[inline(always)]
+    pub(crate) unsafe fn unload(&mut self, slot: *mut T) {
+        debug_assert!(self.is_loaded);
+        self.is_loaded = false;
+        // SAFETY: the caller's contract. A slot is no part of a carrier.
+        unsafe { ptr::copy_nonoverlapping(self.item.as_ptr(), slot, 1) };
+    }
+
+    /// Moves the item of `slot` here.
+    ///
+    /// # Safety
+    ///
+    /// There is no item here, and one in `slot`, which is not read again.
+    #[inline(always)]
+    pub(crate) unsafe fn load(&mut self, slot: *const T) {
+        debug_assert!(!self.is_loaded);
+        // SAFETY: as in `unload`.
+        unsafe { ptr::copy_nonoverlapping(slot, self.item.as_mut_ptr(), 1) };
+        self.is_loaded = true;
+    }
+}
+
+impl<T> Drop for Carrier<T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if needs_drop::<T>() && self.is_loaded {
+            // SAFETY: the item is there.
+            unsafe { self.item.assume_init_drop() };
+        }
+    }
+}
+
+/// What is done with a handle. Its method can be made to be inlined, where neither a closure nor a function as an argument can: then
+/// a small item stays in a register although it is passed by reference.
+pub trait Work<H> {
+    /// What it returns.
+    type Output;
+
+    /// Does it.
+    fn run(self, handle: &mut H) -> Self::Output;
+}
+
+/// Work that a closure does.
+#[derive(Debug)]
+pub struct By<F>(pub F);
+
+impl<H, R, F: FnOnce(&mut H) -> R> Work<H> for By<F> {
+    type Output = R;
+
+    #[inline]
+    fn run(self, handle: &mut H) -> R {
+        (self.0)(handle)
+    }
+}
+
+/// A push from a carrier. Whether there was room, twice: it is also what was done.
+pub(crate) struct PushFrom<'a, T>(pub(crate) &'a mut Carrier<T>);
+
+impl<P: Unload> Work<P> for PushFrom<'_, P::Item> {
+    type Output = (bool, bool);
+
+    #[inline(always)]
+    fn run(self, tx: &mut P) -> (bool, bool) {
+        let is_done = tx.push_from(self.0);
+        (is_done, is_done)
+    }
+}
+
+/// A pop into a carrier, and whether anything was done.
+pub(crate) struct PopInto<'a, T>(pub(crate) &'a mut Carrier<T>);
+
+impl<C: Load> Work<C> for PopInto<'_, C::Item> {
+    type Output = (Result<(), TryPopError>, bool);
+
+    #[inline(always)]
+    fn run(self, rx: &mut C) -> Self::Output {
+        let popped = rx.pop_into(self.0);
+        (popped, popped.is_ok())
+    }
+}
+
+/// A producer that takes its items from a carrier.
+pub(crate) trait Unload: Producer {
+    /// As [`try_push`](Producer::try_push), of the item in the carrier, which stays there if there is no room. Whether there was.
+    fn push_from(&mut self, item: &mut Carrier<Self::Item>) -> bool;
+}
+
+/// A consumer that gives its items to a carrier.
+pub(crate) trait Load: Consumer {
+    /// As [`try_pop`](Consumer::try_pop), into an empty carrier.
+    fn pop_into(&mut self, item: &mut Carrier<Self::Item>) -> Result<(), TryPopError>;
+}
