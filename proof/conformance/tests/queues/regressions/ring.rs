@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use corelane::{
     Built, CapacityError, Config, Consumer, Info, LendItems, LendSlots, LentItems, LentSlots,
-    Producer, SingleProducer, TryPopError, TryPushError,
+    Producer, TryPopError, TryPushError,
 };
 use corelane_conformance::Single;
 
