@@ -159,6 +159,24 @@ impl<P> Producer<P> {
     pub(crate) fn positions(&self) -> Arc<Positions> {
         self.shared.clone()
     }
+
+    /// Counts an item that was pushed.
+    #[inline(always)] // as the inner queue's calls
+    fn count(&mut self) {
+        self.pushed = self.pushed.wrapping_add(1);
+        // Relaxed: only counted.
+        self.shared.pushed.store(self.pushed, Ordering::Relaxed);
+    }
+}
+
+impl<C> Consumer<C> {
+    /// Counts an item that was popped.
+    #[inline(always)] // as the inner queue's calls
+    fn count(&mut self) {
+        self.popped = self.popped.wrapping_add(1);
+        // Release ↔ Acquire in `Positions::popped`: the inner queue's slots have come back.
+        self.shared.popped.store(self.popped, Ordering::Release);
+    }
 }
 
 impl<P: queue::Producer> queue::Producer for Producer<P> {
@@ -172,9 +190,7 @@ impl<P: queue::Producer> queue::Producer for Producer<P> {
         let pushed = self.queue.try_push(item);
         debug_assert!(pushed.is_ok(), "the inner queue has room for `capacity` items");
         pushed?;
-        self.pushed = self.pushed.wrapping_add(1);
-        // Relaxed: only counted.
-        self.shared.pushed.store(self.pushed, Ordering::Relaxed);
+        self.count();
         Ok(())
     }
 
@@ -213,9 +229,7 @@ impl<P: Unload> Unload for Producer<P> {
             debug_assert!(false, "the inner queue has room for `capacity` items");
             return false;
         }
-        self.pushed = self.pushed.wrapping_add(1);
-        // Relaxed: only counted.
-        self.shared.pushed.store(self.pushed, Ordering::Relaxed);
+        self.count();
         true
     }
 }
@@ -226,9 +240,7 @@ impl<C: queue::Consumer> queue::Consumer for Consumer<C> {
     #[inline(always)] // as the inner queue's
     fn try_pop(&mut self) -> Result<C::Item, TryPopError> {
         let item = self.queue.try_pop()?;
-        self.popped = self.popped.wrapping_add(1);
-        // Release ↔ Acquire in `Positions::popped`: the inner queue's slots have come back.
-        self.shared.popped.store(self.popped, Ordering::Release);
+        self.count();
         Ok(item)
     }
 
@@ -257,9 +269,7 @@ impl<C: Load> Load for Consumer<C> {
     #[inline(always)] // as `try_pop`
     fn pop_into(&mut self, item: &mut Carrier<C::Item>) -> Result<(), TryPopError> {
         self.queue.pop_into(item)?;
-        self.popped = self.popped.wrapping_add(1);
-        // Release ↔ Acquire in `Positions::popped`: the inner queue's slots have come back.
-        self.shared.popped.store(self.popped, Ordering::Release);
+        self.count();
         Ok(())
     }
 }
