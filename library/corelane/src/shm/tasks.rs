@@ -7,7 +7,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::future::poll_fn;
-use core::mem::swap;
+use core::mem::{forget, swap};
 use core::ptr::NonNull;
 use core::task::{Context, Poll, Waker};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -146,7 +146,9 @@ impl Watch {
             } else {
                 for Sleeper { waker, .. } in due {
                     // One that panics must not keep the others asleep.
-                    let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+                    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
+                        forget(payload); // it may panic when it is dropped
+                    }
                 }
             }
         }

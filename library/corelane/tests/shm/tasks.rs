@@ -46,6 +46,41 @@ fn tasks_wait_for_items_and_for_room() {
     assert!(process.wait().unwrap().success());
 }
 
+/// A waker panics, and what it panics with panics when it is dropped: other tasks are woken all the same (rows
+/// `panicking_waker`, `destructor_of_result`).
+#[test]
+fn panicking_waker() {
+    struct Payload;
+    impl Drop for Payload {
+        fn drop(&mut self) {
+            if !thread::panicking() {
+                panic!("dropped");
+            }
+        }
+    }
+    struct Panics;
+    impl Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            std::panic::panic_any(Payload);
+        }
+    }
+    let (bad, good) = (lane(3), lane(3));
+    let (mut bad_tx, mut bad_rx) = (bad.producer().unwrap(), bad.consumer().unwrap());
+    let mut sleeps = pin!(bad_rx.pop_async());
+    let waker = Waker::from(Arc::new(Panics));
+    assert!(sleeps.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    bad_tx.push(Tick::new(1)).unwrap();
+    let (mut tx, mut rx) = (good.producer().unwrap(), good.consumer().unwrap());
+    thread::scope(|s| {
+        s.spawn(move || {
+            // So that the task sleeps, and the other waker has panicked.
+            thread::sleep(Duration::from_millis(50));
+            tx.push(Tick::new(2)).unwrap();
+        });
+        assert_eq!(block_on(rx.pop_async()), Some(Tick::new(2)));
+    });
+}
+
 /// More tasks than one thread can sleep for.
 #[test]
 fn many_tasks_wait_at_once() {
