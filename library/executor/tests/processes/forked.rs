@@ -6,13 +6,14 @@ use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
 use corelane::channel;
-use corelane::steal::pool;
+use corelane::steal::{fork_join, pool};
 use corelane_executor::{Executor, Socket, spawn, spawn_blocking};
 use futures_lite::{AsyncReadExt, AsyncWriteExt};
 
 pub const PROGRAMS: &[(&str, fn())] = &[
     ("forked::drops_its_executor", drops_its_executor),
     ("forked::drops_its_pool", drops_its_pool),
+    ("forked::drops_its_fork_join_pool", drops_its_fork_join_pool),
     ("forked::drops_its_sockets", drops_its_sockets),
     ("forked::makes_its_own", makes_its_own),
 ];
@@ -62,6 +63,12 @@ fn drops_its_pool() {
     pool.push(tx);
     rx.recv().unwrap();
     pool.finish();
+}
+
+fn drops_its_fork_join_pool() {
+    let pool = fork_join::Pool::new(fork_join::Options::new(2)).unwrap();
+    let pool = dropped_in_both(pool);
+    assert_eq!(pool.run(|fork| fork.join(|_| 1, |_| 2)), (1, 2));
 }
 
 /// The parent's sockets stay registered.

@@ -40,10 +40,10 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::cell::{Cell, UnsafeCell};
 use core::task::Poll;
-use core::{fmt, iter};
-use std::io;
+use core::{fmt, iter, mem};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread::{self, JoinHandle};
+use std::{io, process};
 
 pub use super::pool::{Counts, Options, Policy};
 pub use scope::Scope;
@@ -55,13 +55,16 @@ use crate::memory::{Mutex, Parker};
 use job::{OnStack, Task};
 use latch::Latch;
 
-/// Worker threads for computations that fork and join. Dropped, it ends them.
+/// Worker threads for computations that fork and join. Dropped, it ends them. A forked process has none of the threads:
+/// there, its end does nothing.
 pub struct Pool {
     crew: Arc<Crew<Task>>,
     /// The worker of the thread that calls `run`. `None` while a thread has it.
     seat: Mutex<Option<Fork>>,
     threads: Vec<JoinHandle<()>>,
     options: Options,
+    /// The process whose threads they are.
+    process: u32,
 }
 
 thread_local! {
@@ -91,7 +94,7 @@ impl Pool {
         let (crew, locals) = Crew::new(&options)?;
         let mut locals = locals.into_iter();
         let seat = Mutex::new(locals.next().map(Fork::new));
-        let mut pool = Self { crew, seat, threads: Vec::new(), options };
+        let mut pool = Self { crew, seat, threads: Vec::new(), options, process: process::id() };
         for local in locals {
             let worker = local.worker();
             // Until the pool ends.
@@ -203,6 +206,9 @@ impl Drop for Seated<'_> {
 
 impl Drop for Pool {
     fn drop(&mut self) {
+        if self.process != process::id() {
+            return mem::forget(mem::take(&mut self.threads));
+        }
         self.crew.end_now();
         for thread in self.threads.drain(..) {
             // Tasks catch their panics.
