@@ -8,11 +8,12 @@
 //! before is smaller than any position of this lap. The consumer publishes the number of lines that it has left, once
 //! for many lines.
 //!
-//! Two mechanisms make it fast between far cores. *Hand-back*: when the consumer leaves a line, it stores `tail` again,
+//! Three mechanisms make it fast between cores. *Hand-back*: when the consumer leaves a line, it stores `tail` again,
 //! unchanged. So the consumer's core owns the line exclusively when the producer needs it next. The line then moves in
 //! one step: no shared copy has to be invalidated first. *Patience*: a consumer that repeatedly catches up with a
 //! streaming producer waits for at most 16 pauses before it looks again. So the consumer doesn't take the line from the
-//! producer for every item. In a dialogue, where one or two items arrive at a time, the consumer never waits.
+//! producer for every item. In a dialogue, where one or two items arrive at a time, the consumer never waits. *Fetching
+//! ahead*: each side prefetches a line some lines before it needs it, where the other side is done with this line.
 //!
 #![doc = advice!(linering)]
 //!
@@ -425,6 +426,7 @@ impl<T, const RECORDS: bool> Consumer<T, RECORDS> {
         }
         self.place.enter_next(self.end.slots());
         self.filled = 0;
+        // Far behind the producer, which no longer writes the lines ahead.
         if self.patience.run(self.place.start) >= FAR_BEHIND * Line::<T>::N as u64 {
             self.place.line.fetch_ahead(AHEAD / 2);
         }
