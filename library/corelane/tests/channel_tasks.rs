@@ -667,3 +667,15 @@ mod streams_and_sinks {
         });
     }
 }
+
+/// A send that was ready sends nothing again.
+#[test]
+fn polled_after_it_was_ready() {
+    let (tx, rx) = bounded(2);
+    let mut send = std::pin::pin!(tx.send_async(Box::new(7)));
+    let mut poll = || send.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    assert!(poll().is_ready());
+    let again = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| poll().is_ready()));
+    assert!(again.is_err());
+    assert_eq!((rx.try_recv().ok(), rx.try_recv().ok()), (Some(Box::new(7)), None));
+}

@@ -1,5 +1,6 @@
 //! What all handles of a channel share besides the queue.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use core::iter;
 
@@ -52,7 +53,8 @@ pub(super) struct Common<T> {
 
 /// What a select has taken.
 pub(super) enum Selected<T> {
-    Message(Message<T>),
+    /// In a box: a node of a tree has room for many, and would be made on the stack.
+    Message(Box<Message<T>>),
     Waiting(Waiting<Item<T>>),
 }
 

@@ -66,8 +66,11 @@ impl<T> SendWait<T> {
         sender: &Sender<T, A>,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), SendError<T>>> {
-        if self.is_awake() && sender.offer(&mut self.message).is_ok() {
-            return Poll::Ready(Ok(()));
+        if self.is_awake() {
+            assert!(self.message.is_loaded(), "the future is polled after it was ready");
+            if sender.offer(&mut self.message).is_ok() {
+                return Poll::Ready(Ok(()));
+            }
         }
         self.poll_waiting(sender, context)
     }

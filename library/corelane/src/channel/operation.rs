@@ -58,7 +58,9 @@ impl<T, A: Access> Operation for Receiver<T, A> {
     fn begin(&self) -> Option<Found> {
         let mut message = Message::empty();
         match self.take_any(&mut message) {
-            Ok(()) => Some(Found::Kept(self.common().keep_selected(Selected::Message(message)))),
+            Ok(()) => {
+                Some(Found::Kept(self.common().keep_selected(Selected::Message(Box::new(message)))))
+            }
             Err(TryRecvError::Disconnected) => Some(Found::Disconnected),
             Err(TryRecvError::Empty) => None,
         }
@@ -94,7 +96,8 @@ impl<T, A: Access> Operation for Receiver<T, A> {
         };
         let mut message = Message::empty();
         let is_there = waiting.take(&mut message);
-        is_there.then(|| Found::Kept(self.common().keep_selected(Selected::Message(message))))
+        is_there
+            .then(|| Found::Kept(self.common().keep_selected(Selected::Message(Box::new(message)))))
     }
 
     fn version(&self) -> u64 {
@@ -151,7 +154,7 @@ impl<T, A: Access> Operation for Sender<T, A> {
     fn abandon(&self, found: Found) {
         match found {
             Found::Disconnected => {}
-            Found::Room => self.release(&mut Message::empty()),
+            Found::Room => self.release(),
             Found::Kept(number) => match self.common().take_selected(number) {
                 Some(Selected::Waiting(waiting)) => waiting.withdraw(),
                 Some(Selected::Message(_)) | None => {}

@@ -16,6 +16,7 @@ use super::{Tries, unlimited};
 use crate::carrier::{By, Work};
 use crate::memory::yield_now;
 use crate::queue::TryPushError;
+use crate::unwind::call_each;
 use crate::wait::bell::Look;
 
 /// The sending side of a channel.
@@ -160,24 +161,39 @@ impl<T, A: Access> Sender<T, A> {
     /// Sends where a select has reserved room.
     pub(super) fn send_reserved(&self, message: &mut Message<T>) -> Sent {
         if self.common().is_closed() {
-            self.release(&mut Message::empty());
+            self.release();
             return Err(SendError(()));
         }
-        self.release(message);
-        if message.is_loaded() {
-            // There was no memory for it.
-            return self.wait(message, None).unwrap_or(Ok(()));
+        self.end_reservation(message);
+        let is_sent = !message.is_loaded();
+        // Both, although a waker may panic.
+        call_each([true, false], |is_of_room| match is_of_room {
+            true => self.ring_for_released(),
+            false if is_sent => self.common().sent(),
+            false => {}
+        });
+        if is_sent {
+            return Ok(());
         }
-        self.common().sent();
-        Ok(())
+        // There was no memory for it.
+        self.wait(message, None).unwrap_or(Ok(()))
+    }
+
+    /// Gives the room back that a select has reserved.
+    pub(super) fn release(&self) {
+        self.end_reservation(&mut Message::empty());
+        self.ring_for_released();
     }
 
     /// Ends the reservation of a select, and pushes the message into its room, if there is one. Waits for calls of other threads
     /// that are in the way.
-    pub(super) fn release(&self, message: &mut Message<T>) {
+    fn end_reservation(&self, message: &mut Message<T>) {
         while self.with(|end| end.queue.release(message)).is_none() {
             yield_now();
         }
+    }
+
+    fn ring_for_released(&self) {
         // The room may be free now. Or a thread found the channel full, because it saw the message and still the reservation.
         self.common().room.ring_if(|| !self.is_full(), || {});
     }

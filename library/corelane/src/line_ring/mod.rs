@@ -590,6 +590,8 @@ unsafe impl<T, const RECORDS: bool> queue::LendItems for Consumer<T, RECORDS> {
         // If the last item is there, the producer needs none of these lines.
         let last = at(most.max(1) - 1);
         let are_all_there = last.line.filled(last.start) > last.i;
+        // A staged item must not be read from its slot again, also if there is no memory for others.
+        self.filled = self.place.i;
         self.staged.close_up();
         while self.staged.len() < most {
             place.enter_next_if_done(lines);
@@ -605,8 +607,6 @@ unsafe impl<T, const RECORDS: bool> queue::LendItems for Consumer<T, RECORDS> {
             unsafe { self.staged.stage_run(run, |to| place.line.read_run(i, to, run)) };
             place.i += run;
         }
-        // A staged item must not be read from its slot again.
-        self.filled = self.place.i;
         wanted.min(self.staged.len())
     }
 
