@@ -5,8 +5,8 @@
 //! $ cargo run --profile one-unit --manifest-path plain/Cargo.toml [ROUNDS]
 //! ```
 //!
-//! Prints nanoseconds an item: the median over rounds, and the quartiles. In a round all rings are measured in turns, after a
-//! flag's round trip between the two cores.
+//! Prints nanoseconds an item: the median over rounds, and the quartiles. In a round all rings are measured in
+//! turns, after a flag's round trip between the two cores.
 
 use std::hint::{black_box, spin_loop};
 use std::ops::Add;
@@ -16,7 +16,7 @@ use std::thread;
 use std::time::Instant;
 
 use core_affinity::CoreId;
-use corelane::{lamport, spsc};
+use corelane::{SingleProducer, WriteChunkUninit, lamport, spsc};
 
 /// Items of a measurement.
 const ITEMS: usize = 1 << 22;
@@ -131,7 +131,27 @@ macro_rules! in_fields {
     }};
 }
 
-/// Blocks of 1024 items, filled and read in the slices that the ring lends. `$commit` says that a block is written.
+/// Pushes a chunk of a ring of corelane.
+///
+/// # Safety
+///
+/// All `BLOCK` slots of the chunk have been written.
+unsafe fn commit<P: SingleProducer>(chunk: WriteChunkUninit<'_, P>) {
+    // SAFETY: the caller's contract.
+    unsafe { chunk.commit(BLOCK) }
+}
+
+/// The same of rtrb.
+///
+/// # Safety
+///
+/// As for [`commit`].
+unsafe fn commit_rtrb<T>(chunk: rtrb::chunks::WriteChunkUninit<'_, T>) {
+    // SAFETY: the caller's contract.
+    unsafe { chunk.commit_all() }
+}
+
+/// Blocks of 1024 items, filled and read in the slices that the ring lends. `$commit` pushes a chunk.
 macro_rules! in_blocks {
     ($item:ty, $open:expr, $commit:expr) => {{
         let (mut tx, mut rx) = $open;
@@ -148,7 +168,8 @@ macro_rules! in_blocks {
                 for (slot, item) in first.iter_mut().chain(second).zip(&block) {
                     slot.write(*item);
                 }
-                $commit(chunk);
+                // SAFETY: the chunk has `BLOCK` slots, as the block has items, and all have been written.
+                unsafe { $commit(chunk) };
             }
         };
         let receive = move || {
@@ -211,7 +232,6 @@ fn round_trip() -> f64 {
 /// What is measured, and how.
 type Row = (&'static str, fn() -> f64);
 
-// In all: every slot of the chunk has been written.
 const ROWS: &[Row] = &[
     ("round trip of a flag", round_trip),
     ("loop: linering", || in_loops!(spsc::queue(4096).unwrap(), try_push, try_pop)),
@@ -228,42 +248,12 @@ const ROWS: &[Row] = &[
     ("field: rtrb", || {
         in_fields!(rtrb::RingBuffer::new(4096), rtrb::Producer<u64>, push, rtrb::Consumer<u64>, pop)
     }),
-    ("blocks of u64: linering", || {
-        in_blocks!(u64, spsc::queue(8192).unwrap(), |chunk: corelane::WriteChunkUninit<'_, _>| {
-            unsafe { chunk.commit(BLOCK) }
-        })
-    }),
-    ("blocks of u64: blq", || {
-        in_blocks!(
-            u64,
-            lamport::batched::queue(8192).unwrap(),
-            |chunk: corelane::WriteChunkUninit<'_, _>| unsafe { chunk.commit(BLOCK) }
-        )
-    }),
-    ("blocks of u64: rtrb", || {
-        in_blocks!(u64, rtrb::RingBuffer::new(8192), |chunk: rtrb::chunks::WriteChunkUninit<
-            '_,
-            _,
-        >| unsafe { chunk.commit_all() })
-    }),
-    ("blocks of f32: linering", || {
-        in_blocks!(f32, spsc::queue(8192).unwrap(), |chunk: corelane::WriteChunkUninit<'_, _>| {
-            unsafe { chunk.commit(BLOCK) }
-        })
-    }),
-    ("blocks of f32: blq", || {
-        in_blocks!(
-            f32,
-            lamport::batched::queue(8192).unwrap(),
-            |chunk: corelane::WriteChunkUninit<'_, _>| unsafe { chunk.commit(BLOCK) }
-        )
-    }),
-    ("blocks of f32: rtrb", || {
-        in_blocks!(f32, rtrb::RingBuffer::new(8192), |chunk: rtrb::chunks::WriteChunkUninit<
-            '_,
-            _,
-        >| unsafe { chunk.commit_all() })
-    }),
+    ("blocks of u64: linering", || in_blocks!(u64, spsc::queue(8192).unwrap(), commit)),
+    ("blocks of u64: blq", || in_blocks!(u64, lamport::batched::queue(8192).unwrap(), commit)),
+    ("blocks of u64: rtrb", || in_blocks!(u64, rtrb::RingBuffer::new(8192), commit_rtrb)),
+    ("blocks of f32: linering", || in_blocks!(f32, spsc::queue(8192).unwrap(), commit)),
+    ("blocks of f32: blq", || in_blocks!(f32, lamport::batched::queue(8192).unwrap(), commit)),
+    ("blocks of f32: rtrb", || in_blocks!(f32, rtrb::RingBuffer::new(8192), commit_rtrb)),
 ];
 
 fn main() {

@@ -1,7 +1,8 @@
 //! Carries an item between a caller and a slot.
 //!
-//! Each function that takes or returns an item by value has a copy of it on the stack, and several without optimisation. So where
-//! many functions lie between a user's call and a slot, they pass a carrier by reference, and a large item fits the stack.
+//! Each function that takes or returns an item by value has a copy of it on the stack, and several without
+//! optimisation. So where many functions lie between a user's call and a slot, they pass a carrier by
+//! reference, and a large item fits the stack.
 
 use core::mem::{MaybeUninit, needs_drop};
 use core::ptr;
@@ -85,21 +86,21 @@ impl<T> Drop for Carrier<T> {
     }
 }
 
-/// What is done with a handle. Its method can be made to be inlined, where neither a closure nor a function as an argument can: then
-/// a small item stays in a register although it is passed by reference.
-pub trait Work<H> {
+/// One use of a handle. Its method can be made to be inlined, where neither a closure nor a function as an
+/// argument can: then a small item stays in a register although it is passed by reference.
+pub trait Use<H> {
     /// What it returns.
     type Output;
 
-    /// Does it.
+    /// Uses the handle.
     fn run(self, handle: &mut H) -> Self::Output;
 }
 
-/// Work that a closure does.
+/// A use by a closure.
 #[derive(Debug)]
 pub struct By<F>(pub F);
 
-impl<H, R, F: FnOnce(&mut H) -> R> Work<H> for By<F> {
+impl<H, R, F: FnOnce(&mut H) -> R> Use<H> for By<F> {
     type Output = R;
 
     #[inline]
@@ -111,7 +112,7 @@ impl<H, R, F: FnOnce(&mut H) -> R> Work<H> for By<F> {
 /// A push from a carrier. Whether there was room, twice: it is also what was done.
 pub(crate) struct PushFrom<'a, T>(pub(crate) &'a mut Carrier<T>);
 
-impl<P: Unload> Work<P> for PushFrom<'_, P::Item> {
+impl<P: Unload> Use<P> for PushFrom<'_, P::Item> {
     type Output = (bool, bool);
 
     #[inline(always)]
@@ -124,7 +125,7 @@ impl<P: Unload> Work<P> for PushFrom<'_, P::Item> {
 /// A pop into a carrier, and whether anything was done.
 pub(crate) struct PopInto<'a, T>(pub(crate) &'a mut Carrier<T>);
 
-impl<C: Load> Work<C> for PopInto<'_, C::Item> {
+impl<C: Load> Use<C> for PopInto<'_, C::Item> {
     type Output = (Result<(), TryPopError>, bool);
 
     #[inline(always)]
@@ -136,7 +137,8 @@ impl<C: Load> Work<C> for PopInto<'_, C::Item> {
 
 /// A producer that takes its items from a carrier.
 pub(crate) trait Unload: Producer {
-    /// As [`try_push`](Producer::try_push), of the item in the carrier, which stays there if there is no room. Whether there was.
+    /// As [`try_push`](Producer::try_push), of the item in the carrier, which stays there if there is no room.
+    /// Returns whether there was room.
     fn push_from(&mut self, item: &mut Carrier<Self::Item>) -> bool;
 }
 

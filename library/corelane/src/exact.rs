@@ -132,8 +132,8 @@ impl<P> Producer<P> {
         self.pushed != self.limit
     }
 
-    /// Reserves room for one item, if there is some: as if the capacity were smaller, until [`release`](Self::release). The item's
-    /// place in the queue is open until it is pushed.
+    /// Reserves room for one item, if there is some: as if the capacity were smaller, until
+    /// [`release`](Self::release). The item's place in the queue is open until it is pushed.
     #[cfg(feature = "std")]
     pub(crate) fn reserve(&mut self) -> bool {
         let has_room = self.has_room();

@@ -27,7 +27,7 @@ use core::fmt;
 use core::mem::MaybeUninit;
 use core::ptr::{self, NonNull};
 
-use crate::carrier::Work;
+use crate::carrier::Use;
 use crate::memory::{AtomicPtr, AtomicU64, Barrier, Mutex, Ordering, UnsafeCell, limit, pause};
 use crate::pad::Padded;
 use crate::region::{MOST_ENDS, no_memory};
@@ -302,7 +302,7 @@ impl<H> User<H> {
     pub(crate) unsafe fn work<R>(
         &mut self,
         lease: &Lease<H>,
-        work: impl Work<H, Output = (R, bool)>,
+        work: impl Use<H, Output = (R, bool)>,
     ) -> Option<R> {
         let Some(mut tenant) = self.tenant.get() else {
             // SAFETY: the only user has the value.

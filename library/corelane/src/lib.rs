@@ -81,6 +81,8 @@
 //! `futures` adds `Stream` and `Sink` for channels.
 
 #![cfg_attr(not(any(feature = "std", test)), no_std)]
+// Parts of the queues that only channels and waiting handles use.
+#![cfg_attr(not(feature = "std"), allow(dead_code))]
 
 extern crate alloc;
 

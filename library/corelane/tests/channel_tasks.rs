@@ -1,3 +1,5 @@
+// Above 500 lines: what tasks do with channels, by helpers that all of these tests share.
+
 //! Channels of `corelane::channel` in tasks, on several executors, with threads on the other side.
 
 use std::cell::{Cell, RefCell};

@@ -220,7 +220,8 @@ pub(crate) fn here() -> Option<Arc<Here>> {
     frames().find_map(|frame| frame.here.clone())
 }
 
-/// Runs some of the tasks of the calling thread, also those of each outer `block_on`, as a part of that. Whether there were any.
+/// Runs tasks of the calling thread, at most a few of each `block_on` that the thread is in. Returns whether there
+/// were any.
 pub(crate) fn run_here() -> bool {
     let mut ran = false;
     for Frame { lane, here, .. } in frames() {

@@ -9,7 +9,7 @@ use core::fmt;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{self, OnceLock, PoisonError};
 
-use crate::carrier::{By, Work};
+use crate::carrier::{By, Use};
 use crate::memory::Mutex;
 
 /// What kind of handle it is: [`Shared`] or [`Exclusive`].
@@ -31,7 +31,7 @@ impl Access for Exclusive {}
 pub(super) mod sealed {
     use core::ops::Deref;
 
-    use crate::carrier::Work;
+    use crate::carrier::Use;
 
     /// Where a handle has its end of the queue.
     pub trait Access {
@@ -42,7 +42,7 @@ pub(super) mod sealed {
         fn new<H: Send>(end: H) -> Self::Of<H>;
 
         /// Uses the end for the calling thread. `work` must not use the same handle, or run code that does.
-        fn with<H: Clone + Send, R>(of: &Self::Of<H>, work: impl Work<H, Output = R>) -> R;
+        fn with<H: Clone + Send, R>(of: &Self::Of<H>, work: impl Use<H, Output = R>) -> R;
 
         /// One more end.
         fn another<H: Clone + Send>(of: &Self::Of<H>) -> H;
@@ -62,7 +62,7 @@ impl<H> OneUse<H> {
     }
 
     #[inline(always)]
-    fn with<R>(&self, work: impl Work<H, Output = R>) -> R {
+    fn with<R>(&self, work: impl Use<H, Output = R>) -> R {
         assert!(!self.is_used.replace(true), "the handle is in use");
         // SAFETY: no other use has begun and not ended: threads don't share it, and a use in `work` panics.
         let result = work.run(unsafe { &mut *self.value.get() });
@@ -86,7 +86,7 @@ impl sealed::Access for Exclusive {
     }
 
     #[inline(always)] // a call would cost more than the work
-    fn with<H: Clone + Send, R>(of: &OneUse<H>, work: impl Work<H, Output = R>) -> R {
+    fn with<H: Clone + Send, R>(of: &OneUse<H>, work: impl Use<H, Output = R>) -> R {
         of.with(work)
     }
 
@@ -104,7 +104,7 @@ impl sealed::Access for Shared {
     }
 
     #[inline(always)] // a call would cost more than the work
-    fn with<H: Clone + Send, R>(of: &Arc<PerThread<H>>, work: impl Work<H, Output = R>) -> R {
+    fn with<H: Clone + Send, R>(of: &Arc<PerThread<H>>, work: impl Use<H, Output = R>) -> R {
         match of.get(Index::of_this_thread()) {
             Some(end) => end.with(work),
             None => {
@@ -130,7 +130,8 @@ pub struct PerThread<H: Send> {
     many: Branches<H>,
 }
 
-/// A tree of places. A node is as far from the root as others with the same lowest bits of the index came before it. It never moves.
+/// A tree of places. Each two bits of an index, the lowest first, choose a branch, until one is free. A node
+/// never moves.
 struct Node<H> {
     /// The owner of the place.
     index: usize,
@@ -159,8 +160,8 @@ type Place<H> = OnceLock<Box<OfThread<OneUse<H>>>>;
 /// What one thread at a time uses.
 struct OfThread<E>(E);
 
-// SAFETY: a reference comes from `PerThread::get` or `new_end` with the index of the calling thread. An index belongs to one thread at a time, and
-// goes from one to another under a lock.
+// SAFETY: a reference comes from `PerThread::get` or `new_end` with the index of the calling thread. An index
+// belongs to one thread at a time, and goes from one to another under a lock.
 unsafe impl<E: Send> Sync for OfThread<E> {}
 
 impl<H: Send> PerThread<H> {

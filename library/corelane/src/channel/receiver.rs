@@ -14,7 +14,7 @@ use super::error::{RecvError, RecvTimeoutError, TryRecvError};
 use super::lane::{Kind, Meeting, Message, Rx};
 use super::rendezvous::meet;
 use super::{Tries, unlimited};
-use crate::carrier::{By, Work};
+use crate::carrier::{By, Use};
 use crate::queue::TryPopError;
 use crate::wait::bell::Look;
 
@@ -324,7 +324,7 @@ impl<T> Receiver<T> {
 /// One pop.
 struct Pop<'a, T>(&'a mut Message<T>);
 
-impl<T> Work<End<Rx<T>>> for Pop<'_, T> {
+impl<T> Use<End<Rx<T>>> for Pop<'_, T> {
     type Output = Result<(), TryPopError>;
 
     #[inline(always)]

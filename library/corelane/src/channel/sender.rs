@@ -13,7 +13,7 @@ use super::error::{SendError, SendTimeoutError, TrySendError};
 use super::lane::{Meeting, Message, Tx};
 use super::rendezvous::meet;
 use super::{Tries, unlimited};
-use crate::carrier::{By, Work};
+use crate::carrier::{By, Use};
 use crate::memory::yield_now;
 use crate::queue::TryPushError;
 use crate::unwind::call_each;
@@ -185,8 +185,8 @@ impl<T, A: Access> Sender<T, A> {
         self.ring_for_released();
     }
 
-    /// Ends the reservation of a select, and pushes the message into its room, if there is one. Waits for calls of other threads
-    /// that are in the way.
+    /// Ends the reservation of a select, and pushes the message into its room, if there is one. Waits for calls
+    /// of other threads that are in the way.
     fn end_reservation(&self, message: &mut Message<T>) {
         while self.with(|end| end.queue.release(message)).is_none() {
             yield_now();
@@ -296,7 +296,7 @@ impl<T> Sender<T> {
 /// One push.
 struct Push<'a, T>(&'a mut Message<T>);
 
-impl<T> Work<End<Tx<T>>> for Push<'_, T> {
+impl<T> Use<End<Tx<T>>> for Push<'_, T> {
     type Output = Result<(), TryPushError<()>>;
 
     #[inline(always)]

@@ -107,7 +107,7 @@ impl<T> Line<T> {
         }
     }
 
-    /// Fetches the line so many lines after this one from the consumer's core, whose line it is by hand-back.
+    /// Prefetches the line that lies `lines` lines after this line, for writing. Both sides write each line.
     #[inline(always)]
     pub(super) fn fetch_ahead(&self, lines: usize) {
         if !Self::IS_GROUP {

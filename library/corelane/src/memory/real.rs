@@ -144,8 +144,8 @@ pub fn keep_order() {
 
 /// Fetches the line at `address` into this core's cache, to be written soon. The address need not be valid.
 ///
-/// `_mm_prefetch` would fetch it for reading, unless the target is known to have this instruction. All x86-64 processors
-/// since 2006 take it, those before Broadwell as no operation.
+/// `_mm_prefetch` fetches the line for reading if the target isn't known to have `prefetchw`. Intel's processors before
+/// Broadwell execute `prefetchw` as no operation.
 #[inline(always)]
 pub fn prefetch_to_write(address: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]

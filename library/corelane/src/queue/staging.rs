@@ -84,8 +84,8 @@ impl<T> Staged<T> {
         unsafe { self.items.set_len(self.items.len() + n) };
     }
 
-    /// Moves the staged items to the front of the buffer. Only if no more than half of it is staged: a reader that commits a
-    /// few items of a long chunk would move all others each time.
+    /// Moves the staged items to the front of the buffer, if at most half of the buffer is staged. A reader that
+    /// commits a few items of a long chunk would otherwise move all others each time.
     pub(crate) fn close_up(&mut self) {
         if self.start >= self.len() {
             self.items.drain(..self.start);

@@ -15,8 +15,8 @@ use super::limits;
 /// Nobody can make the file shorter or longer, or take this back.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
-/// Bytes for which the system looks at once. On some systems a signal undoes them, and between
-/// signals that come again and again there is time for so many.
+/// Bytes for which the system looks at once. On some systems a signal undoes a whole call. A piece is
+/// small enough for the time between frequent signals.
 const PIECE: usize = 256 << 10;
 
 /// A new file of `len` bytes, which are zeros.

@@ -138,8 +138,8 @@ fn child() {
     }
 }
 
-/// From now on this thread gets a signal after each of so many microseconds, which interrupts its
-/// calls of the system.
+/// From now on this thread gets a signal every `often` microseconds, which interrupts its calls of the
+/// system.
 fn signals(often: u64) {
     extern "C" fn ignore(_: libc::c_int) {}
     // SAFETY: the handler does nothing. No flags: the system starts no call again.
