@@ -11,6 +11,7 @@ use corelane::segmented::Uspsc;
 use corelane::{Config, Info, Queue, for_each_queue, record_ring};
 use corelane_report::{Failure, name, unknown};
 
+use crate::channel::{self, ChannelKernel};
 use crate::executor::ExecutorKernel;
 use crate::ipc::IpcKernel;
 use crate::kinds::{PayloadKind, TeamSize, Test, WORD};
@@ -20,7 +21,7 @@ use crate::payload::{Indirect, Parcel, Payload};
 use crate::sample::Sample;
 use crate::steal::{self, StealKernel};
 use crate::team::{self, TeamKernel};
-use crate::{channel::ChannelKernel, circle, open_loop, peers, rtt, stream};
+use crate::{circle, open_loop, peers, rtt, stream};
 
 /// Beginning of the ids of lists of other rings than the default.
 const LIST_OF: &str = "uspsc-";
@@ -256,6 +257,9 @@ impl Entry {
     /// Makes the queue and drops it. The error says what is wrong with the parameters.
     pub(crate) fn probe(&self, params: &Params) -> Result<(), String> {
         if let Setting::Wait(setting) = &params.setting {
+            if params.capacity == 0 && !channel::MEETING.contains(&self.info.id) {
+                return Err("it has no rendezvous, which is a capacity of 0".into());
+            }
             return self.channel_kernel(setting).probe(params.capacity, setting.size);
         }
         match params.pair().and_then(|pair| (self.larger)(pair.bytes())) {

@@ -299,12 +299,22 @@ pub struct WaitArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub rate: Vec<Positive>,
 
-    /// Items a queue must hold.
-    #[arg(long, value_name = "N", default_value = "4096")]
-    pub capacity: Positive,
+    /// Items a queue must hold; 0 is a rendezvous, which some channels have.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "4096")]
+    pub capacity: Vec<usize>,
+
+    /// Processes that compute beside the measurement and share its cores, up to 64.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0",
+          value_parser = clap::value_parser!(u8).range(..=64))]
+    pub busy: Vec<u8>,
+
+    /// Nice values of these processes, -20 to 19; the measured threads have 0. Values below 0 need the rights of root.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0", allow_hyphen_values = true,
+          value_parser = clap::value_parser!(i32).range(-20..=19))]
+    pub nice: Vec<i32>,
 
     /// Length of one measurement, such as 30ms or 2s [default: stream 40ms, with more than four threads a core 10ms for
-    /// each; ping-pong 40ms; others 100ms].
+    /// each; ping-pong 40ms; others 100ms; beside processes that compute 300ms].
     #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "items")]
     pub duration: Option<Duration>,
 

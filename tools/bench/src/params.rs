@@ -7,6 +7,7 @@ use core_affinity::CoreId;
 use corelane::{Config, Memory, Queue};
 use serde::{Deserialize, Serialize};
 
+use crate::busy::Busy;
 use crate::kinds::{
     Computation, Handles, HttpLoad, MemoryKind, Mode, Operation, Order, PayloadKind, Placement,
     Regime, Runtime, Sharing, StealPolicy, Strategy, TeamSize, WORD, Workload,
@@ -125,6 +126,9 @@ pub(crate) struct WaitSetting {
     /// Items per second, if they are sent on a schedule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) rate: Option<u64>,
+    /// What computes beside.
+    #[serde(flatten)]
+    pub(crate) busy: Option<Busy>,
 }
 
 /// Two processes.
@@ -227,6 +231,11 @@ impl Params {
         let way = |a: &WaitSetting| (a.way.mode, a.way.runtime);
         let is_same = WaitSetting { way: a.way, ..b.clone() } == *a;
         self.capacity == other.capacity && is_same && way(a) == way(b)
+    }
+
+    /// The processes that compute beside.
+    pub(crate) fn busy(&self) -> Option<Busy> {
+        if let Setting::Wait(wait) = &self.setting { wait.busy } else { None }
     }
 
     /// The name of the suite on command lines and in results.

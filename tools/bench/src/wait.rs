@@ -3,6 +3,7 @@
 use core_affinity::CoreId;
 use corelane_report::Failure;
 
+use crate::busy::Busy;
 use crate::catalogue::{Entry, called, ids_among};
 use crate::channel::{self, ChannelKernel};
 use crate::cores;
@@ -22,7 +23,7 @@ const LANES_RATE: u64 = 10_000;
 /// The lanes of `fan-in`.
 const LANES: usize = 64;
 /// Bounded queues that are measured if they are named.
-const ON_REQUEST: [&str; 2] = ["ring", "scq"];
+const ON_REQUEST: [&str; 4] = ["ring", "scq", "channel-select", "crossbeam-select"];
 
 impl Plan {
     /// `lane bench wait`.
@@ -63,11 +64,14 @@ impl Plan {
         if args.test.iter().any(|test| matches!(test, Test::Stream | Test::PingPong)) {
             notes.extend(check_sizes(&sizes, &args.queues, &queues)?);
         }
+        args.busy().flatten().try_for_each(Busy::check).map_err(Failure::Usage)?;
         let mut cells = Vec::new();
         for &test in &args.test {
             for setting in args.settings(test, &sizes, &cores) {
                 args.check_rate(test, &setting)?;
-                cells.extend(row(args, &entries, test, &setting, &cores));
+                for &capacity in &args.capacity {
+                    cells.extend(row(args, &entries, test, &setting, capacity, &cores));
+                }
             }
         }
         Self::new(cells, cores, &args.run, &args.queues, notes)
@@ -82,6 +86,7 @@ struct Condition {
     runtime: Runtime,
     sleeps: Option<bool>,
     rate: Option<u64>,
+    busy: Option<Busy>,
 }
 
 impl WaitArgs {
@@ -106,7 +111,7 @@ impl WaitArgs {
         }
         if self.queues.is_empty() {
             notes.push(
-                "ring, scq and queues that are never full are left out: name those that you want to see"
+                "ring, scq, selects and queues that are never full are left out: name those that you want to see"
                     .into(),
             );
         }
@@ -133,9 +138,12 @@ impl WaitArgs {
                 let placement = cores::simplest(threads, placement, cores);
                 for &sleeps in sleeps(test, runtime) {
                     for rate in self.rates(test) {
-                        let condition = Condition { size, placement, runtime, sleeps, rate };
-                        if !all.contains(&condition) {
-                            all.push(condition);
+                        for busy in self.busy() {
+                            let condition =
+                                Condition { size, placement, runtime, sleeps, rate, busy };
+                            if !all.contains(&condition) {
+                                all.push(condition);
+                            }
                         }
                     }
                 }
@@ -167,6 +175,14 @@ impl WaitArgs {
         }
     }
 
+    /// What computes beside.
+    fn busy(&self) -> impl Iterator<Item = Option<Busy>> {
+        self.busy.iter().flat_map(|&processes| {
+            let beside = move |&nice| Some(Busy { processes: processes.into(), nice });
+            self.nice.iter().map(move |nice| beside(nice).filter(|_| processes > 0))
+        })
+    }
+
     fn rates(&self, test: Test) -> Vec<Option<u64>> {
         let given = |usual: &[u64]| -> Vec<Option<u64>> {
             let given: Vec<_> = self.rate.iter().map(|rate| rate.0 as u64).collect();
@@ -181,9 +197,11 @@ impl WaitArgs {
         }
     }
 
-    fn length(&self, test: Test, threads_per_core: usize) -> Length {
+    fn length(&self, test: Test, threads_per_core: usize, is_beside: bool) -> Length {
         let items = self.items.filter(|_| matches!(test, Test::Stream | Test::PingPong));
         let usual_ms = match test {
+            // A hundred time slices.
+            _ if is_beside => 300,
             // Some three time slices of 3 ms for each thread of a core.
             Test::Stream => (10 * threads_per_core as u64).max(40),
             Test::PingPong => 40,
@@ -194,7 +212,9 @@ impl WaitArgs {
 
     /// Refuses a schedule without items.
     fn check_rate(&self, test: Test, condition: &Condition) -> Result<(), Failure> {
-        let (Some(rate), Length::Time(time)) = (condition.rate, self.length(test, 1)) else {
+        let (Some(rate), Length::Time(time)) =
+            (condition.rate, self.length(test, 1, condition.busy.is_some()))
+        else {
             return Ok(());
         };
         match schedule::is_empty(rate as f64, time) {
@@ -221,9 +241,10 @@ fn row(
     entries: &[&'static Entry],
     test: Test,
     condition: &Condition,
+    capacity: usize,
     cores: &[CoreId],
 ) -> Vec<Cell> {
-    let &Condition { size, placement, runtime, sleeps, rate } = condition;
+    let &Condition { size, placement, runtime, sleeps, rate, busy } = condition;
     let threads = if test == Test::FanIn { 2 } else { size.threads() };
     let is_shared = cores::are_shared(threads, cores);
     let TeamSize { producers, consumers } = size;
@@ -240,12 +261,13 @@ fn row(
         let strategy = channel.way.strategy;
         channel.way.runtime == runtime
             && args.strategy.contains(&strategy)
-            && !(is_shared && strategy == Strategy::Spin)
+            && !((is_shared || busy.is_some()) && strategy == Strategy::Spin)
     };
     let cell = |entry: &'static Entry, way: Way| {
-        let setting = Setting::Wait(WaitSetting { size, placement, way, sleeps, rate });
-        let params = Params { capacity: args.capacity.0, wait: Wait::Within, setting };
-        Cell { entry, test, params, length: args.length(test, threads.div_ceil(cores.len())) }
+        let setting = Setting::Wait(WaitSetting { size, placement, way, sleeps, rate, busy });
+        let params = Params { capacity, wait: Wait::Within, setting };
+        let length = args.length(test, threads.div_ceil(cores.len()), busy.is_some());
+        Cell { entry, test, params, length }
     };
     let ways = |entry: &'static Entry| {
         let ways = entry.channels.iter().filter(is_wanted).map(|channel| channel.way);

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use corelane_bench::{
-    CorePair, ExecutorArgs, IpcArgs, MpmcArgs, PEER, RingArgs, SpscArgs, StealArgs, WaitArgs,
+    COMPUTE, CorePair, ExecutorArgs, IpcArgs, MpmcArgs, PEER, RingArgs, SpscArgs, StealArgs,
+    WaitArgs,
 };
 use corelane_report::FileArgs;
 
@@ -73,6 +74,16 @@ pub(crate) enum Command {
     Peer {
         /// What it does.
         what: String,
+    },
+    /// A process that computes beside a measurement.
+    #[command(name = COMPUTE, hide = true)]
+    Compute {
+        /// Where it computes.
+        core: usize,
+
+        /// Its nice value.
+        #[arg(long, allow_hyphen_values = true)]
+        nice: i32,
     },
 }
 

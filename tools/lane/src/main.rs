@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use corelane_bench::{Calibration, Plan, Results, be_peer, cores, numbers, picture, run};
+use corelane_bench::{Calibration, Plan, Results, be_peer, compute, cores, numbers, picture, run};
 use corelane_report::{Block, Failure, Files, Sink, announce, interrupt, parse, print};
 
 use cli::{BenchSuite, CalibrateArgs, Cli, Command, ReportArgs};
@@ -54,6 +54,7 @@ fn carry_out(cli: Cli) -> Result<ExitCode, Failure> {
             measure(Plan::executor(&args)?, BENCH)
         }
         Some(Command::Peer { what }) => be_peer(&what).map(|()| ExitCode::SUCCESS),
+        Some(Command::Compute { core, nice }) => compute(core, nice).map(|()| ExitCode::SUCCESS),
         Some(Command::Report(args)) => report(&args),
         Some(Command::Calibrate(args)) => calibrate(&args),
         Some(Command::Verify { args }) => subprogram::start("lane-verify", &args),

@@ -93,7 +93,7 @@ pub use receiver::{IntoIter, Iter, Receiver, TryIter};
 pub use select::{Select, SelectedOperation};
 pub use sender::Sender;
 
-use crate::memory::{limit, yield_now};
+use crate::memory::{limit, timed_yield};
 use crate::queue::Looks;
 use crate::wait::thread::is_over;
 use common::Common;
@@ -162,11 +162,14 @@ fn unlimited(duration: Duration) -> Option<Instant> {
 struct Tries {
     looks: Looks,
     yields: u32,
+    time: Duration,
 }
 
 impl Tries {
-    /// About a millisecond, if no other thread wants the core.
+    /// Most yields.
     const MOST: u32 = limit(2000, 1) as u32;
+    /// After this time there are no more, also if other processes take the core.
+    const LIMIT: Duration = Duration::from_millis(1);
 
     #[inline]
     fn again(&mut self, is_busy: bool) -> bool {
@@ -175,9 +178,9 @@ impl Tries {
 
     #[cold]
     fn after_yield(&mut self) -> bool {
-        yield_now();
+        self.time += timed_yield();
         self.yields += 1;
-        self.yields < Self::MOST
+        self.yields < Self::MOST && self.time < Self::LIMIT
     }
 }
 

@@ -9,6 +9,7 @@ mod words;
 use core::cell::{Cell, RefCell};
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
+use core::time::Duration;
 use std::sync::PoisonError;
 
 use loom::sync::atomic;
@@ -336,6 +337,12 @@ impl Parker {
 /// Lets other threads run.
 pub(crate) fn yield_now() {
     loom::thread::yield_now();
+}
+
+/// The same. A model has no time.
+pub(crate) fn timed_yield() -> Duration {
+    yield_now();
+    Duration::ZERO
 }
 
 /// The slots of a ring, as in the real world.

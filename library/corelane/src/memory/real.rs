@@ -302,7 +302,7 @@ mod locks {
 }
 
 #[cfg(feature = "std")]
-pub(crate) use threads::{Parker, yield_now};
+pub(crate) use threads::{Parker, timed_yield, yield_now};
 
 /// Threads that sleep.
 #[cfg(feature = "std")]
@@ -311,9 +311,16 @@ mod threads {
     use alloc::task::Wake;
     use core::task::Waker;
     use std::thread::{self, Thread};
-    use std::time::Instant;
+    use std::time::{Duration, Instant};
 
     pub(crate) use std::thread::yield_now;
+
+    /// Lets other threads run. Returns for how long.
+    pub(crate) fn timed_yield() -> Duration {
+        let begin = Instant::now();
+        yield_now();
+        begin.elapsed()
+    }
 
     /// A thread that can be woken.
     struct Sleeper(Thread);

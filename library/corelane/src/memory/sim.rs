@@ -11,6 +11,7 @@ mod wide;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use core::sync::atomic;
+use core::time::Duration;
 
 use coherence::is_simulated;
 
@@ -370,6 +371,12 @@ impl Parker {
 /// Lets other threads run.
 pub(crate) fn yield_now() {
     pause(1);
+}
+
+/// The same. The time of the host is not that of the simulated machine.
+pub(crate) fn timed_yield() -> Duration {
+    yield_now();
+    Duration::ZERO
 }
 
 /// A condition variable: a thread waits for it, and gives its lock to others meanwhile.

@@ -5,13 +5,14 @@ use std::time::{Duration, Instant};
 
 use super::bell::{Bell, Look, Wait};
 use super::sealed::Rings;
-use crate::memory::{Parker, limit, pause, yield_now};
+use crate::memory::{Parker, limit, pause, timed_yield, yield_now};
 
 /// How a thread of a handle waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Strategy {
-    /// Looks and yields for some microseconds, less if that was in vain lately, and then sleeps.
+    /// Looks and yields for some microseconds, less if that was in vain lately, and then sleeps. On a machine that other
+    /// processes keep busy, where a yield costs more than a sleep, it pauses instead of yielding.
     #[default]
     Adaptive,
     /// Looks all the time. It takes a whole core.
@@ -48,8 +49,12 @@ pub(crate) struct Looks {
     yields: u64,
     /// Sleeps until the next trial.
     trial_in: u64,
+    /// Sleeps between two trials.
+    between: u64,
     /// Waits in a row that were over before a sleep.
     awake: u64,
+    /// Until then the thread doesn't yield: a yield has cost more than a sleep.
+    no_yields_until: Option<Instant>,
     pub(super) waits: Waits,
 }
 
@@ -64,10 +69,18 @@ const FEWEST: u64 = limit(1, 0);
 const TRIAL: u64 = limit(200, 0);
 /// Looks from one check of the bell to the next.
 const CHECK: u64 = 64;
-/// Sleeps for each trial.
+/// Sleeps for each trial: at least, and at most. After a trial in vain there are twice as many.
 const SLEEPS: u64 = 32;
+const MOST_SLEEPS: u64 = 1024;
 /// After this number of waits in a row without a sleep, a sleep is an accident: a trial follows at once.
 const A_ROW: u64 = 16;
+
+/// A yield that takes longer has cost more than a sleep: another process got its time slice.
+const SLEEP: Duration = Duration::from_micros(50);
+/// After such a yield, the thread doesn't yield for so many times its length: it loses a fiftieth of its time at most.
+const WITHOUT_YIELDS: u32 = 50;
+/// Pauses in place of a yield meanwhile. They take about as long as a yield on which no other thread runs.
+const PAUSES_FOR_A_YIELD: u64 = limit(20, 0);
 
 impl Looks {
     pub(crate) fn new() -> Self {
@@ -75,31 +88,58 @@ impl Looks {
     }
 
     pub(crate) fn by(strategy: Strategy) -> Self {
-        Self { strategy, yields: MOST, trial_in: SLEEPS, awake: 0, waits: Waits::default() }
+        Self {
+            strategy,
+            yields: MOST,
+            trial_in: SLEEPS,
+            between: SLEEPS,
+            awake: 0,
+            no_yields_until: None,
+            waits: Waits::default(),
+        }
     }
 
     /// The looks of a wait before it sleeps.
     pub(crate) fn begin(&self) -> Awake {
         let (pauses, yields) = match self.strategy {
-            Strategy::Adaptive if self.trial_in == 0 => (PAUSES, TRIAL),
-            Strategy::Adaptive => (PAUSES, self.yields),
+            Strategy::Adaptive => self.adapted(),
             Strategy::Spin => (u64::MAX, 0),
             Strategy::Yield => (PAUSES, u64::MAX),
             Strategy::SpinThenSleep(looks) => (looks.into(), 0),
             Strategy::Sleep => (0, 0),
         };
-        Awake { pauses, yields }
+        Awake { pauses, yields, lost: None }
     }
 
-    /// Adapts to a wait that was over before a sleep, or was not.
-    pub(crate) fn end(&mut self, is_over: bool) {
+    /// Pauses and yields before a sleep.
+    fn adapted(&self) -> (u64, u64) {
+        let yields = if self.trial_in == 0 { TRIAL } else { self.yields };
+        match self.no_yields_until.is_some_and(|until| Instant::now() < until) {
+            true => (PAUSES + PAUSES_FOR_A_YIELD * yields, 0),
+            false => (PAUSES, yields),
+        }
+    }
+
+    /// Adapts to a wait that was over before a sleep, or was not. `awake` is how far its looks went.
+    pub(crate) fn end(&mut self, awake: &Awake, is_over: bool) {
+        if let Some(lost) = awake.lost {
+            let time = lost.saturating_mul(WITHOUT_YIELDS);
+            self.no_yields_until = Instant::now().checked_add(time);
+        }
+        let was_trial = self.trial_in == 0;
         let yields = if is_over { 2 * self.yields } else { self.yields / 2 };
         self.yields = yields.clamp(FEWEST, MOST);
         if is_over {
             self.awake += 1;
+            if was_trial {
+                self.between = SLEEPS;
+            }
             return;
         }
-        let next = self.trial_in.checked_sub(1).unwrap_or(SLEEPS);
+        if was_trial {
+            self.between = (2 * self.between).min(MOST_SLEEPS);
+        }
+        let next = self.trial_in.checked_sub(1).unwrap_or(self.between);
         self.trial_in = if self.awake >= A_ROW { 0 } else { next };
         self.awake = 0;
     }
@@ -119,7 +159,7 @@ impl Looks {
         let (mut awake, mut looks) = (self.begin(), 0_u64);
         while !is_over(until) {
             if !awake.again() {
-                self.end(false);
+                self.end(&awake, false);
                 let found = bell.sleep(&mut self.waits, until, &mut look);
                 // The ring may have come in time, and the thread got a core only now.
                 return found.or_else(|| match look() {
@@ -133,7 +173,7 @@ impl Looks {
                 });
             }
             if let Look::Done(found) = self.waits.count(look()) {
-                self.end(true);
+                self.end(&awake, true);
                 return Some(found);
             }
             looks += 1;
@@ -185,6 +225,8 @@ impl Rings for Bell {
 pub(crate) struct Awake {
     pauses: u64,
     yields: u64,
+    /// The time of a yield that took longer than a sleep. It was the last yield.
+    lost: Option<Duration>,
 }
 
 impl Awake {
@@ -200,7 +242,10 @@ impl Awake {
         if is_awake {
             self.yields -= 1;
             // Another thread may need this core to make what is waited for.
-            yield_now();
+            let took = timed_yield();
+            if took > SLEEP {
+                (self.yields, self.lost) = (0, Some(took));
+            }
         }
         is_awake
     }
@@ -240,8 +285,8 @@ impl OwnLooks {
     }
 
     fn end(&mut self, is_over: bool) {
-        if self.awake.take().is_some() {
-            self.looks.end(is_over);
+        if let Some(awake) = self.awake.take() {
+            self.looks.end(&awake, is_over);
             // A thread that ends has no next wait.
             let _ = OF_THREAD.try_with(|kept| kept.set(Some(self.looks)));
         }

@@ -28,6 +28,18 @@ use crate::kinds::{Mode, Runtime, TeamSize, Test};
 use crate::params::{Trial, WaitSetting, Way};
 use crate::sample::Sample;
 
+/// Those that have a capacity of 0. Others refuse it, or have a place for one item then.
+pub(crate) const MEETING: [&str; 8] = [
+    "channel",
+    "channel-local",
+    "channel-select",
+    "std-channel",
+    "crossbeam-channel",
+    "crossbeam-select",
+    "kanal",
+    "flume",
+];
+
 /// The measurements of a queue that waits in one way.
 pub(crate) struct ChannelKernel {
     pub(crate) way: Way,

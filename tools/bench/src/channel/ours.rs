@@ -71,6 +71,42 @@ impl Receiver for Inbox<line_ring::Consumer<u64>> {
     }
 }
 
+/// Receivers that select from a channel and from a rendezvous, by which nothing comes: it would tell them to stop.
+struct Selects;
+
+impl Channel for Selects {
+    const STRATEGY: Strategy = Strategy::Adaptive;
+    const HANDLES: Sharing = Sharing::Shared;
+
+    type Tx = channel::Sender<u64>;
+    type Rx = Selecting<channel::Receiver<u64>, channel::Sender<u64>>;
+
+    fn open(capacity: usize, size: TeamSize) -> Result<Ends<Self::Tx, Self::Rx>, String> {
+        let ((tx, rx), (_stops, stop)) = (bounded(capacity), bounded(0));
+        let txs = copies(tx, size.producers, |tx| Some(tx.clone()))?;
+        let rx = Selecting { rx, stop, _stops };
+        Ok((txs, copies(rx, size.consumers, |rx| Some(rx.clone()))?))
+    }
+}
+
+/// The handles of a receiver that selects, and one that keeps the rendezvous open.
+#[derive(Clone)]
+pub(super) struct Selecting<R, S> {
+    pub(super) rx: R,
+    pub(super) stop: R,
+    pub(super) _stops: S,
+}
+
+impl Receiver for Selecting<channel::Receiver<u64>, channel::Sender<u64>> {
+    #[inline(always)]
+    fn get(&mut self) -> Option<u64> {
+        corelane::select! {
+            recv(self.rx) -> item => item.ok(),
+            recv(self.stop) -> _ => None,
+        }
+    }
+}
+
 #[cfg(feature = "peers")]
 impl tasks::Channel for Channels {
     const HANDLES: Sharing = Sharing::Shared;
@@ -123,7 +159,10 @@ impl tasks::Receiver for channel::Receiver<u64, Exclusive> {
     }
 }
 
-pub(super) fn entries() -> [Entry; 3] {
+/// The name of a select.
+pub(super) const SELECT: &str = "select from a channel and a rendezvous";
+
+pub(super) fn entries() -> [Entry; 4] {
     let info = |id| Info { id, name: "channel, bounded", sides: Sides::ManyToMany, ..Info::RING };
     let kind = || EntryKind::Ours { items: "items of any type" };
     let shared = vec![ChannelKernel::blocking::<Channels>()];
@@ -142,5 +181,10 @@ pub(super) fn entries() -> [Entry; 3] {
         Entry::channel(info("channel"), kind(), shared),
         Entry::channel(info("channel-local"), kind(), local),
         Entry::channel(inbox, kind(), vec![ChannelKernel::blocking::<Inboxes>()]),
+        Entry::channel(
+            Info { name: SELECT, ..info("channel-select") },
+            kind(),
+            vec![ChannelKernel::blocking::<Selects>()],
+        ),
     ]
 }

@@ -3,6 +3,7 @@
 use corelane_report::{name, short};
 
 use super::{Column, MAX, P50, P99, P999, PER_S, RATIO_FLOOR, RATIO_PEER, RUN, TIMES_FLOOR};
+use crate::busy::Busy;
 use crate::kinds::{Mode, Runtime, Test};
 use crate::params::WaitSetting;
 use crate::results::{CellResult, Results};
@@ -41,7 +42,12 @@ pub(super) fn titles(result: &CellResult, wait: &WaitSetting) -> (String, Option
         (Mode::Async, runtime) => format!("tasks of {}", name(&runtime)),
     };
     let (capacity, placement) = (result.params.capacity, name(&wait.placement));
-    let title = format!("{what}, {mode}, capacity {capacity}, placed {placement}");
+    let beside = match wait.busy {
+        Some(Busy { processes, nice: 0 }) => format!(", beside {processes} processes"),
+        Some(Busy { processes, nice }) => format!(", beside {processes} processes of nice {nice}"),
+        None => String::new(),
+    };
+    let title = format!("{what}, {mode}, capacity {capacity}, placed {placement}{beside}");
     let each = match (result.test, wait.rate) {
         (Test::Stream, _) => Some(wait.size.to_string()),
         (Test::PingPong, _) if wait.size.threads() > 2 => {

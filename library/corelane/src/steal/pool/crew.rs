@@ -410,7 +410,7 @@ impl<T> Local<T> {
                 break None;
             }
         };
-        self.looks.end(found.is_some() || is_over(&self.crew));
+        self.looks.end(&awake, found.is_some() || is_over(&self.crew));
         found
     }
 

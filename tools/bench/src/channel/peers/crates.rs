@@ -1,6 +1,7 @@
 //! Crates from the registry. Calls that return futures belong to handles of their own, except flume's.
 
 use super::*;
+use crate::channel::ours::{SELECT, Selecting};
 use crate::channel::tasks;
 
 /// A channel whose calls return futures. `$send` returns whether the item was taken.
@@ -48,6 +49,35 @@ channel!(Crossfire, Shared: crossfire::MTx<crossfire::mpmc::Array<u64>>, clone;
          crossfire::MRx<crossfire::mpmc::Array<u64>>, clone;
          |capacity| crossfire::mpmc::bounded_blocking(capacity));
 
+/// As corelane's.
+struct Selects;
+
+impl Channel for Selects {
+    const STRATEGY: Strategy = Strategy::Adaptive;
+    const HANDLES: Sharing = Sharing::Shared;
+
+    type Tx = crossbeam::channel::Sender<u64>;
+    type Rx = Selecting<crossbeam::channel::Receiver<u64>, crossbeam::channel::Sender<u64>>;
+
+    fn open(capacity: usize, size: TeamSize) -> Result<Ends<Self::Tx, Self::Rx>, String> {
+        use crossbeam::channel::bounded;
+        let ((tx, rx), (_stops, stop)) = (bounded(capacity), bounded(0));
+        let txs = copies(tx, size.producers, |tx| Some(tx.clone()))?;
+        let rx = Selecting { rx, stop, _stops };
+        Ok((txs, copies(rx, size.consumers, |rx| Some(rx.clone()))?))
+    }
+}
+
+impl Receiver for Selecting<crossbeam::channel::Receiver<u64>, crossbeam::channel::Sender<u64>> {
+    #[inline(always)]
+    fn get(&mut self) -> Option<u64> {
+        crossbeam::channel::select! {
+            recv(self.rx) -> item => item.ok(),
+            recv(self.stop) -> _ => None,
+        }
+    }
+}
+
 tasks!(KanalTasks: kanal::AsyncSender<u64>, clone; kanal::AsyncReceiver<u64>, clone;
        |capacity| kanal::bounded_async(capacity);
        |tx, item| tx.send(item).await.is_ok(); |rx| rx.recv().await.ok());
@@ -72,6 +102,11 @@ pub(super) fn entries() -> Vec<Entry> {
     let several = Sides::ManyToMany;
     vec![
         entry("crossbeam-channel", "crossbeam-channel", several, vec![threads::<Crossbeam>()]),
+        Entry::channel(
+            Info { name: SELECT, ..info("crossbeam-select", several) },
+            crate::peers::crates::kind("crossbeam-channel"),
+            vec![threads::<Selects>()],
+        ),
         entry("kanal", "kanal", several, both::<Kanal, KanalTasks>()),
         entry("flume", "flume", several, both::<Flume, FlumeTasks>()),
         entry("crossfire", "crossfire", several, both::<Crossfire, CrossfireTasks>()),
