@@ -1,7 +1,7 @@
 //! Processes that compute beside a measurement, as on a machine that other programs use, too.
 
 use std::hint::black_box;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
@@ -96,7 +96,8 @@ pub fn compute(core: usize, nice: i32) -> Result<(), Failure> {
     set_nice(nice)
         .ok_or_else(|| Failure::Run(format!("the system refuses a nice value of {nice}")))?;
     thread::spawn(|| {
-        print!(".");
+        // The measurement begins when it is read.
+        let _ = std::io::stdout().write_all(b".").and_then(|()| std::io::stdout().flush());
         let mut state = 1_u64;
         loop {
             state = black_box(state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1));
