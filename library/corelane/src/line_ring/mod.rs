@@ -270,12 +270,12 @@ impl<T> Producer<T> {
         true
     }
 
-    /// Publishes the first `i` items of the line to the consumer.
-    #[inline]
-    fn show(&mut self, i: usize) {
-        let tail = self.place.start.wrapping_add(i as u64);
+    /// Publishes the first `i` items of the line to the consumer. `line` and `start` are those of the place: the compiler
+    /// would load them again after an item was written, since it may take the slot for a part of the handle.
+    #[inline(always)]
+    fn show(&mut self, line: Line<T>, start: u64, i: usize) {
         // Release ↔ Acquire in `Line::filled`: the items.
-        self.place.line.tail().store(tail, Ordering::Release);
+        line.tail().store(start.wrapping_add(i as u64), Ordering::Release);
         // After the store, so that the processor can forward this value if the caller keeps the handle in memory.
         self.place.i = i;
     }
@@ -286,9 +286,10 @@ impl<T> Producer<T> {
         if self.place.is_done() && !self.enter() {
             return Err(item);
         }
+        let Place { line, start, i } = self.place;
         // SAFETY: the consumer has left this line, and `i` is below N.
-        unsafe { self.place.line.write(self.place.i, item) };
-        self.show(self.place.i + 1);
+        unsafe { line.write(i, item) };
+        self.show(line, start, i + 1);
         Ok(())
     }
 
@@ -300,10 +301,11 @@ impl<T> Producer<T> {
     unsafe fn push_run(&mut self, from: *const T, n: usize) -> usize {
         let mut done = 0;
         while done < n && (!self.place.is_done() || self.enter()) {
-            let run = (n - done).min(Line::<T>::N - self.place.i);
+            let Place { line, start, i } = self.place;
+            let run = (n - done).min(Line::<T>::N - i);
             // SAFETY: the consumer has left this line, and the places of the run are below N.
-            unsafe { self.place.line.write_run(self.place.i, from.add(done), run) };
-            self.show(self.place.i + run);
+            unsafe { line.write_run(i, from.add(done), run) };
+            self.show(line, start, i + run);
             done += run;
         }
         done
@@ -345,9 +347,10 @@ impl<T> Unload for Producer<T> {
         if self.place.is_done() && !self.enter() {
             return false;
         }
+        let Place { line, start, i } = self.place;
         // SAFETY: the consumer has left this line, and `i` is below N. The caller has an item.
-        unsafe { self.place.line.write_from(self.place.i, item) };
-        self.show(self.place.i + 1);
+        unsafe { line.write_from(i, item) };
+        self.show(line, start, i + 1);
         true
     }
 }
