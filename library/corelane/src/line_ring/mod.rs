@@ -301,11 +301,11 @@ impl<T> Producer<T> {
     unsafe fn push_run(&mut self, from: *const T, n: usize) -> usize {
         let mut done = 0;
         while done < n && (!self.place.is_done() || self.enter()) {
-            let Place { line, start, i } = self.place;
-            let run = (n - done).min(Line::<T>::N - i);
+            let run = (n - done).min(Line::<T>::N - self.place.i);
             // SAFETY: the consumer has left this line, and the places of the run are below N.
-            unsafe { line.write_run(i, from.add(done), run) };
-            self.show(line, start, i + run);
+            unsafe { self.place.line.write_run(self.place.i, from.add(done), run) };
+            // Read after the write here: it costs less than to keep three values for a run.
+            self.show(self.place.line, self.place.start, self.place.i + run);
             done += run;
         }
         done
