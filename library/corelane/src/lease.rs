@@ -27,7 +27,7 @@ use core::fmt;
 use core::mem::MaybeUninit;
 use core::ptr::{self, NonNull};
 
-use crate::carrier::Use;
+use crate::carrier::{By, Use};
 use crate::memory::{AtomicPtr, AtomicU64, Barrier, Mutex, Ordering, UnsafeCell, limit, pause};
 use crate::pad::Padded;
 use crate::region::{MOST_ENDS, no_memory};
@@ -290,64 +290,33 @@ impl<H> User<H> {
         work: impl FnOnce(&mut H) -> (R, bool),
     ) -> Option<R> {
         // SAFETY: the caller's contract.
-        unsafe { self.give(lease, (), |value, ()| work(value)) }.ok()
+        unsafe { self.give(lease, By(work)) }.ok()
     }
 
-    /// As [`with`](Self::with).
+    /// As [`with`](Self::with). The error is the work, if the value was not used.
     ///
     /// # Safety
     ///
     /// As for [`with`](Self::with).
     #[inline(always)]
-    pub(crate) unsafe fn work<R>(
+    pub(crate) unsafe fn give<R, W: Use<H, Output = (R, bool)>>(
         &mut self,
         lease: &Lease<H>,
-        work: impl Use<H, Output = (R, bool)>,
-    ) -> Option<R> {
+        work: W,
+    ) -> Result<R, W> {
         let Some(mut tenant) = self.tenant.get() else {
             // SAFETY: the only user has the value.
-            return Some(work.run(unsafe { self.own.assume_init_mut() }).0);
+            return Ok(work.run(unsafe { self.own.assume_init_mut() }).0);
         };
         // SAFETY: the tenant is this user's.
         let tenant = unsafe { tenant.as_mut() };
         if !tenant.enter(lease) {
-            return None;
+            return Err(work);
         }
         // SAFETY: between `enter` and `exit`. The value is there as long as there are tenants.
         let (result, is_done) = lease
             .value
             .with_mut(|held| work.run(unsafe { &mut (*held).as_mut().unwrap_unchecked().value }));
-        if tenant.exit(lease, is_done) {
-            self.take_back(lease);
-        }
-        Some(result)
-    }
-
-    /// As [`with`](Self::with), for work with an argument. The error is the argument, if the value was not used.
-    ///
-    /// # Safety
-    ///
-    /// As for [`with`](Self::with).
-    #[inline(always)]
-    pub unsafe fn give<A, R>(
-        &mut self,
-        lease: &Lease<H>,
-        argument: A,
-        work: impl FnOnce(&mut H, A) -> (R, bool),
-    ) -> Result<R, A> {
-        let Some(mut tenant) = self.tenant.get() else {
-            // SAFETY: the only user has the value.
-            return Ok(work(unsafe { self.own.assume_init_mut() }, argument).0);
-        };
-        // SAFETY: the tenant is this user's.
-        let tenant = unsafe { tenant.as_mut() };
-        if !tenant.enter(lease) {
-            return Err(argument);
-        }
-        // SAFETY: between `enter` and `exit`. The value is there as long as there are tenants.
-        let (result, is_done) = lease.value.with_mut(|held| unsafe {
-            work(&mut (*held).as_mut().unwrap_unchecked().value, argument)
-        });
         if tenant.exit(lease, is_done) {
             self.take_back(lease);
         }

@@ -29,7 +29,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use crate::carrier::{Carrier, Load, PopInto, PushFrom, Unload};
+use crate::carrier::{Carrier, Load, PopInto, PushFrom, Unload, Use};
 use crate::lease::{Lease, User};
 use crate::line_ring::LineRing;
 use crate::queue::{
@@ -145,10 +145,10 @@ impl<T, Q: Queue<T>> Producer<T, Q> {
     {
         let lease = &self.end.header().senders;
         // SAFETY: as in `with`.
-        match unsafe { self.queue.work(lease, PushFrom(item)) } {
-            Some(true) => Ok(()),
-            Some(false) => Err(full(self.is_closed(), ())),
-            None => Err(TryPushError::Busy(())),
+        match unsafe { self.queue.give(lease, PushFrom(item)) } {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(full(self.is_closed(), ())),
+            Err(_) => Err(TryPushError::Busy(())),
         }
     }
 }
@@ -160,10 +160,10 @@ impl<T, Q: Queue<T>> queue::Producer for Producer<T, Q> {
     fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
         let lease = &self.end.header().senders;
         // SAFETY: as in `with`.
-        match unsafe { self.queue.give(lease, item, push::<Q::Producer>) } {
+        match unsafe { self.queue.give(lease, Push(item)) } {
             Ok(Ok(())) => Ok(()),
             Ok(Err(item)) => Err(full(self.is_closed(), item)),
-            Err(item) => Err(TryPushError::Busy(item)),
+            Err(Push(item)) => Err(TryPushError::Busy(item)),
         }
     }
 
@@ -219,21 +219,34 @@ impl<T, Q: Queue<T>> Consumer<T, Q> {
     }
 }
 
-/// The work of a push. A function, since a closure can't be made to be inlined.
-#[inline(always)]
-fn push<P: queue::Producer>(tx: &mut P, item: P::Item) -> (Result<(), P::Item>, bool) {
-    match tx.try_push(item) {
-        Ok(()) => (Ok(()), true),
-        Err(error) => (Err(error.into_inner()), false),
+/// A push, and whether anything was done.
+struct Push<T>(T);
+
+impl<P: queue::Producer> Use<P> for Push<P::Item> {
+    type Output = (Result<(), P::Item>, bool);
+
+    #[inline(always)]
+    fn run(self, tx: &mut P) -> Self::Output {
+        match tx.try_push(self.0) {
+            Ok(()) => (Ok(()), true),
+            Err(error) => (Err(error.into_inner()), false),
+        }
     }
 }
 
-/// The work of a pop.
-#[inline(always)]
-fn pop<C: queue::Consumer>(rx: &mut C, (): ()) -> (Result<C::Item, TryPopError>, bool) {
-    let popped = rx.try_pop();
-    let is_done = popped.is_ok();
-    (popped, is_done)
+/// A pop, and whether anything was done.
+struct Pop;
+
+impl<C: queue::Consumer> Use<C> for Pop {
+    type Output = (Result<C::Item, TryPopError>, bool);
+
+    #[inline(always)]
+    fn run(self, rx: &mut C) -> Self::Output {
+        match rx.try_pop() {
+            Ok(item) => (Ok(item), true),
+            Err(error) => (Err(error), false),
+        }
+    }
 }
 
 impl<T, Q: Queue<T>> Consumer<T, Q> {
@@ -243,19 +256,64 @@ impl<T, Q: Queue<T>> Consumer<T, Q> {
     where
         Q::Consumer: Load,
     {
-        let mut closed = false;
-        loop {
-            let lease = &self.end.header().receivers;
-            // SAFETY: as in `with`.
-            match unsafe { self.queue.work(lease, PopInto(item)) } {
-                None => return Err(TryPopError::Busy),
-                Some(Ok(())) => return Ok(()),
-                Some(Err(_)) if closed => return Err(TryPopError::Closed),
-                // As in `try_pop`.
-                Some(Err(_)) if self.end.peer_is_gone() => closed = true,
-                Some(Err(_)) => return Err(TryPopError::Empty),
-            }
+        match self.look_into(item) {
+            // As in `try_pop`.
+            Err(TryPopError::Empty) if self.end.peer_is_gone() => self.last_into(item),
+            popped => popped,
         }
+    }
+
+    /// One look. Never [`Closed`](TryPopError::Closed).
+    #[inline(always)]
+    fn look_into(&mut self, item: &mut Carrier<T>) -> Result<(), TryPopError>
+    where
+        Q::Consumer: Load,
+    {
+        let lease = &self.end.header().receivers;
+        // SAFETY: as in `with`.
+        match unsafe { self.queue.give(lease, PopInto(item)) } {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) => Err(TryPopError::Empty),
+            Err(_) => Err(TryPopError::Busy),
+        }
+    }
+
+    /// As [`last`](Self::last), into an empty carrier.
+    #[cold]
+    #[inline(never)]
+    fn last_into(&mut self, item: &mut Carrier<T>) -> Result<(), TryPopError>
+    where
+        Q::Consumer: Load,
+    {
+        self.look_into(item).map_err(if_closed)
+    }
+
+    /// One look. Never [`Closed`](TryPopError::Closed).
+    #[inline(always)]
+    fn look(&mut self) -> Result<T, TryPopError> {
+        let lease = &self.end.header().receivers;
+        // SAFETY: as in `with`.
+        match unsafe { self.queue.give(lease, Pop) } {
+            Ok(Ok(item)) => Ok(item),
+            Ok(Err(_)) => Err(TryPopError::Empty),
+            Err(_) => Err(TryPopError::Busy),
+        }
+    }
+
+    /// A look when all producers are gone: it finds what they pushed before they were dropped. A call, so that the pop
+    /// itself is inlined once.
+    #[cold]
+    #[inline(never)]
+    fn last(&mut self) -> Result<T, TryPopError> {
+        self.look().map_err(if_closed)
+    }
+}
+
+/// The answer of a look when all producers are gone.
+fn if_closed(found: TryPopError) -> TryPopError {
+    match found {
+        TryPopError::Empty => TryPopError::Closed,
+        other => other,
     }
 }
 
@@ -264,17 +322,11 @@ impl<T, Q: Queue<T>> queue::Consumer for Consumer<T, Q> {
 
     #[inline(always)] // a call would cost more than the pop itself
     fn try_pop(&mut self) -> Result<T, TryPopError> {
-        let mut closed = false;
-        loop {
-            // SAFETY: as in `with`.
-            match unsafe { self.queue.give(&self.end.header().receivers, (), pop::<Q::Consumer>) } {
-                Err(()) => return Err(TryPopError::Busy),
-                Ok(Ok(item)) => return Ok(item),
-                Ok(Err(_)) if closed => return Err(TryPopError::Closed),
-                // Looks once more, for items that producers pushed before they were dropped.
-                Ok(Err(_)) if self.end.peer_is_gone() => closed = true,
-                Ok(Err(_)) => return Err(TryPopError::Empty),
-            }
+        match self.look() {
+            Ok(item) => Ok(item),
+            // Looks once more, for items that producers pushed before they were dropped.
+            Err(TryPopError::Empty) if self.end.peer_is_gone() => self.last(),
+            Err(error) => Err(error),
         }
     }
 

@@ -270,12 +270,12 @@ impl<T> Producer<T> {
         true
     }
 
-    /// Publishes the first `i` items of the line to the consumer.
-    #[inline]
-    fn show(&mut self, i: usize) {
-        let tail = self.place.start.wrapping_add(i as u64);
+    /// Publishes the first `i` items of the line to the consumer. `line` and `start` are those of the place: the compiler
+    /// would load them again after an item was written, since it may take the slot for a part of the handle.
+    #[inline(always)]
+    fn show(&mut self, line: Line<T>, start: u64, i: usize) {
         // Release ↔ Acquire in `Line::filled`: the items.
-        self.place.line.tail().store(tail, Ordering::Release);
+        line.tail().store(start.wrapping_add(i as u64), Ordering::Release);
         // After the store, so that the processor can forward this value if the caller keeps the handle in memory.
         self.place.i = i;
     }
@@ -286,9 +286,10 @@ impl<T> Producer<T> {
         if self.place.is_done() && !self.enter() {
             return Err(item);
         }
+        let Place { line, start, i } = self.place;
         // SAFETY: the consumer has left this line, and `i` is below N.
-        unsafe { self.place.line.write(self.place.i, item) };
-        self.show(self.place.i + 1);
+        unsafe { line.write(i, item) };
+        self.show(line, start, i + 1);
         Ok(())
     }
 
@@ -303,7 +304,8 @@ impl<T> Producer<T> {
             let run = (n - done).min(Line::<T>::N - self.place.i);
             // SAFETY: the consumer has left this line, and the places of the run are below N.
             unsafe { self.place.line.write_run(self.place.i, from.add(done), run) };
-            self.show(self.place.i + run);
+            // Read after the write here: it costs less than to keep three values for a run.
+            self.show(self.place.line, self.place.start, self.place.i + run);
             done += run;
         }
         done
@@ -345,9 +347,10 @@ impl<T> Unload for Producer<T> {
         if self.place.is_done() && !self.enter() {
             return false;
         }
+        let Place { line, start, i } = self.place;
         // SAFETY: the consumer has left this line, and `i` is below N. The caller has an item.
-        unsafe { self.place.line.write_from(self.place.i, item) };
-        self.show(self.place.i + 1);
+        unsafe { line.write_from(i, item) };
+        self.show(line, start, i + 1);
         true
     }
 }
