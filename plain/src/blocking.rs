@@ -86,7 +86,7 @@ fn consume<R>(
     parts: &[Part; 2],
     total: &AtomicU64,
 ) -> Report {
-    let mut seen = Seen::default();
+    let mut seen = Seen::nothing();
     let mut report = None;
     gate.meet(thread::yield_now);
     for part in parts {

@@ -73,8 +73,9 @@ fn repeat(chunk: u64, mut step: impl FnMut()) -> f64 {
     value
 }
 
-/// Runs this process's part on the first core.
-fn here(work: impl FnOnce() -> f64 + Send) -> f64 {
+/// Runs this process's part on the first core. Returns its handles, too: cloudtoid's queue goes with the last one, so they
+/// stay until the other process has ended.
+fn here<H: Send>(work: impl FnOnce() -> (f64, H) + Send) -> (f64, H) {
     let work = move || {
         pin(0);
         work()
@@ -96,13 +97,14 @@ fn round_trip<L: Link>(link: &str) -> f64 {
     let mut running = child.args([there, back]).spawn().expect("this program can be started");
     // It has the child's ends.
     drop(child);
-    let value = here(move || {
+    let (value, _handles) = here(move || {
         let mut last = 0;
-        repeat(8, || {
+        let value = repeat(8, || {
             last += 1;
             let answer = L::put(&mut tx, last).then(|| L::get(&mut rx)).flatten();
             assert_eq!(answer, Some(last), "a record did not come back");
-        })
+        });
+        (value, (tx, rx))
     });
     end(&mut running);
     value
@@ -113,12 +115,13 @@ fn stream<L: Link>(link: &str) -> f64 {
     let (mut rx, name) = L::from_child(&mut child);
     let mut running = child.arg(name).spawn().expect("this program can be started");
     drop(child);
-    let value = here(move || {
+    let (value, _handles) = here(move || {
         let mut last = 0;
-        repeat(64, || {
+        let value = repeat(64, || {
             last += 1;
             assert_eq!(L::get(&mut rx), Some(last), "a record is lost or damaged");
-        })
+        });
+        (value, rx)
     });
     end(&mut running);
     value

@@ -79,7 +79,7 @@ macro_rules! tasks {
                     let parts = Arc::clone(parts);
                     tokio::spawn(async move {
                         let $rx = &mut handle;
-                        let (mut seen, mut report) = (Seen::default(), None);
+                        let (mut seen, mut report) = (Seen::nothing(), None);
                         for part in parts.iter() {
                             let begin = Instant::now();
                             let (before, mut is_open) = (seen.items, true);
