@@ -137,7 +137,7 @@ pub struct SpscArgs {
     pub memory: MemoryKind,
 
     /// What a side does before it retries at a full or empty queue.
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "pause")]
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "spin")]
     pub wait: Vec<Wait>,
 
     /// Items per second of `open-loop`, at random times (Poisson) [default: 1000000].

@@ -121,15 +121,17 @@ impl tasks::Channel for Channels {
 
 #[cfg(feature = "peers")]
 impl tasks::Sender for channel::Sender<u64> {
-    async fn put(&mut self, item: u64) -> bool {
-        self.send_async(item).await.is_ok()
+    #[inline(always)]
+    fn put(&mut self, item: u64) -> impl Future<Output = impl tasks::Sent> + Send {
+        self.send_async(item)
     }
 }
 
 #[cfg(feature = "peers")]
 impl tasks::Receiver for channel::Receiver<u64> {
-    async fn get(&mut self) -> Option<u64> {
-        self.recv_async().await.ok()
+    #[inline(always)]
+    fn get(&mut self) -> impl Future<Output = impl tasks::Received> + Send {
+        self.recv_async()
     }
 }
 
@@ -147,15 +149,17 @@ impl tasks::Channel for Local {
 
 #[cfg(feature = "peers")]
 impl tasks::Sender for channel::Sender<u64, Exclusive> {
-    async fn put(&mut self, item: u64) -> bool {
-        self.send_async(item).await.is_ok()
+    #[inline(always)]
+    fn put(&mut self, item: u64) -> impl Future<Output = impl tasks::Sent> + Send {
+        self.send_async(item)
     }
 }
 
 #[cfg(feature = "peers")]
 impl tasks::Receiver for channel::Receiver<u64, Exclusive> {
-    async fn get(&mut self) -> Option<u64> {
-        self.recv_async().await.ok()
+    #[inline(always)]
+    fn get(&mut self) -> impl Future<Output = impl tasks::Received> + Send {
+        self.recv_async()
     }
 }
 

@@ -33,15 +33,50 @@ pub(super) trait Channel: 'static {
 }
 
 /// The handle of a task that sends.
+///
+/// Its future is that of the handle's own call, as users await it, and not one around it.
 pub(super) trait Sender: Send + 'static {
-    /// Waits for room. False if all receivers are gone.
-    fn put(&mut self, item: u64) -> impl Future<Output = bool> + Send;
+    /// Waits for room.
+    fn put(&mut self, item: u64) -> impl Future<Output = impl Sent> + Send;
 }
 
-/// The handle of a task that receives.
+/// The handle of a task that receives. Its future is as that of a [`Sender`].
 pub(super) trait Receiver: Send + 'static {
-    /// Waits for an item. `None` if all senders are gone and no item is left.
-    fn get(&mut self) -> impl Future<Output = Option<u64>> + Send;
+    /// Waits for an item.
+    fn get(&mut self) -> impl Future<Output = impl Received> + Send;
+}
+
+/// The answer of a call that sends.
+pub(super) trait Sent {
+    /// False if all receivers are gone.
+    fn is_taken(self) -> bool;
+}
+
+impl<E> Sent for Result<(), E> {
+    #[inline(always)]
+    fn is_taken(self) -> bool {
+        self.is_ok()
+    }
+}
+
+/// The answer of a call that receives.
+pub(super) trait Received {
+    /// `None` if all senders are gone and no item is left.
+    fn item(self) -> Option<u64>;
+}
+
+impl Received for Option<u64> {
+    #[inline(always)]
+    fn item(self) -> Option<u64> {
+        self
+    }
+}
+
+impl<E> Received for Result<u64, E> {
+    #[inline(always)]
+    fn item(self) -> Option<u64> {
+        self.ok()
+    }
 }
 
 impl<Q: Queue<u64> + 'static> Channel for Waiting<Q>
@@ -63,14 +98,16 @@ where
 }
 
 impl<P: Producer<Item = u64> + Send + 'static> Sender for wait::Producer<P> {
-    async fn put(&mut self, item: u64) -> bool {
-        self.push_async(item).await.is_ok()
+    #[inline(always)]
+    fn put(&mut self, item: u64) -> impl Future<Output = impl Sent> + Send {
+        self.push_async(item)
     }
 }
 
 impl<C: Consumer<Item = u64> + Send + 'static> Receiver for wait::Consumer<C> {
-    async fn get(&mut self) -> Option<u64> {
-        self.pop_async().await
+    #[inline(always)]
+    fn get(&mut self) -> impl Future<Output = impl Received> + Send {
+        self.pop_async()
     }
 }
 
@@ -137,7 +174,8 @@ async fn produce<S: Sender>(mut tx: S, producer: u8, parts: Arc<[Part; 2]>) -> R
         while !part.is_over() {
             for _ in 0..stream::CHUNK {
                 let number = number(producer, tally.items + 1);
-                assert!(tx.put(number).await, "the channel is closed, and all receivers are there");
+                let sent = tx.put(number).await.is_taken();
+                assert!(sent, "the channel is closed, and all receivers are there");
                 tally.add(number);
             }
         }
@@ -156,7 +194,7 @@ async fn consume<R: Receiver>(mut rx: R, parts: Arc<[Part; 2]>) -> Report {
         let (mut is_open, mut popped) = (true, 0);
         while is_open && !part.is_over() {
             for _ in 0..stream::CHUNK {
-                let Some(item) = rx.get().await else {
+                let Some(item) = rx.get().await.item() else {
                     is_open = false;
                     break;
                 };
@@ -167,7 +205,7 @@ async fn consume<R: Receiver>(mut rx: R, parts: Arc<[Part; 2]>) -> Report {
         }
         marks = [from, Mark::of_task(checks.tally.items, checks.runs)];
     }
-    while let Some(item) = rx.get().await {
+    while let Some(item) = rx.get().await.item() {
         checks.see(item);
     }
     let ([from, to], Checks { tally, unordered, runs, .. }) = (marks, checks);
@@ -219,8 +257,8 @@ async fn ask<S: Sender, R: Receiver>(mut tx: S, mut rx: R, length: Length) -> As
 async fn ask_once<S: Sender, R: Receiver>(tx: &mut S, rx: &mut R, asked: &mut Asked) {
     let question = asked.questions.items + 1;
     asked.questions.add(question);
-    tx.put(question).await;
-    asked.answers.add(rx.get().await.unwrap_or_default());
+    let _ = tx.put(question).await.is_taken();
+    asked.answers.add(rx.get().await.item().unwrap_or_default());
 }
 
 /// Blocks its thread before each question: the other one sleeps, unless there is only one.
@@ -239,7 +277,7 @@ async fn ask_rarely<S: Sender, R: Receiver>(mut tx: S, mut rx: R, length: Length
 }
 
 async fn answer<R: Receiver, S: Sender>(mut rx: R, mut tx: S) {
-    while let Some(question) = rx.get().await {
-        tx.put(question).await;
+    while let Some(question) = rx.get().await.item() {
+        let _ = tx.put(question).await.is_taken();
     }
 }

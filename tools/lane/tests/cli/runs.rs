@@ -139,6 +139,21 @@ fn modules_and_crates_are_names_too() {
 }
 
 #[test]
+fn the_plain_loop_is_the_default_and_has_a_table_of_its_own() {
+    let waits = |args: &str| {
+        let json = json_of(&few(&format!("bqueue --item 8 --handles loop {args}")));
+        let of = |result: &Value| result["params"]["wait"].as_str().expect("a word").to_owned();
+        results(&json).iter().map(of).collect::<Vec<_>>()
+    };
+    assert_eq!(waits("--test stream,rtt"), ["spin", "spin"]);
+    let all = ["spin", "pause", "greedy"];
+    assert_eq!(waits("--test stream --wait spin,pause,greedy"), all);
+    assert_eq!(waits("--test stream --batch 8 --wait spin,pause,greedy"), all);
+    let shown = printed(&few("bqueue --test stream --wait spin,pause"));
+    assert!(["waiting in the plain loop", "waiting with pauses"].iter().all(|w| shown.contains(w)));
+}
+
+#[test]
 fn open_loop_gives_percentiles() {
     let json = json_of(&spsc("lq bqueue --test open-loop --rate 20000 --duration 20ms"));
     for result in results(&json) {

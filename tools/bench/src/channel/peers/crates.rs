@@ -4,7 +4,7 @@ use super::*;
 use crate::channel::ours::{SELECT, Selecting};
 use crate::channel::tasks;
 
-/// A channel whose calls return futures. `$send` returns whether the item was taken.
+/// A channel whose calls return futures. `$send` and `$recv` are the futures of its calls.
 macro_rules! tasks {
     ($channel:ident: $tx:ty, clone; $rx:ty $(, $clone_rx:ident)?; |$capacity:ident| $open:expr;
      |$sender:ident, $item:ident| $send:expr; |$receiver:ident| $recv:expr) => {
@@ -24,14 +24,16 @@ macro_rules! tasks {
         }
 
         impl tasks::Sender for $tx {
-            async fn put(&mut self, $item: u64) -> bool {
+            #[inline(always)]
+            fn put(&mut self, $item: u64) -> impl Future<Output = impl tasks::Sent> + Send {
                 let $sender = self;
                 $send
             }
         }
 
         impl tasks::Receiver for $rx {
-            async fn get(&mut self) -> Option<u64> {
+            #[inline(always)]
+            fn get(&mut self) -> impl Future<Output = impl tasks::Received> + Send {
                 let $receiver = self;
                 $recv
             }
@@ -80,23 +82,23 @@ impl Receiver for Selecting<crossbeam::channel::Receiver<u64>, crossbeam::channe
 
 tasks!(KanalTasks: kanal::AsyncSender<u64>, clone; kanal::AsyncReceiver<u64>, clone;
        |capacity| kanal::bounded_async(capacity);
-       |tx, item| tx.send(item).await.is_ok(); |rx| rx.recv().await.ok());
+       |tx, item| tx.send(item); |rx| rx.recv());
 tasks!(FlumeTasks: flume::Sender<u64>, clone; flume::Receiver<u64>, clone;
        |capacity| flume::bounded(capacity);
-       |tx, item| tx.send_async(item).await.is_ok(); |rx| rx.recv_async().await.ok());
+       |tx, item| tx.send_async(item); |rx| rx.recv_async());
 tasks!(CrossfireTasks: crossfire::MAsyncTx<crossfire::mpmc::Array<u64>>, clone;
        crossfire::MAsyncRx<crossfire::mpmc::Array<u64>>, clone;
        |capacity| crossfire::mpmc::bounded_async(capacity);
-       |tx, item| tx.send(item).await.is_ok(); |rx| rx.recv().await.ok());
+       |tx, item| tx.send(item); |rx| rx.recv());
 tasks!(AsyncChannel: async_channel::Sender<u64>, clone; async_channel::Receiver<u64>, clone;
        |capacity| async_channel::bounded(capacity);
-       |tx, item| tx.send(item).await.is_ok(); |rx| rx.recv().await.ok());
+       |tx, item| tx.send(item); |rx| rx.recv());
 tasks!(Tokio: tokio::sync::mpsc::Sender<u64>, clone; tokio::sync::mpsc::Receiver<u64>;
        |capacity| tokio::sync::mpsc::channel(capacity);
-       |tx, item| tx.send(item).await.is_ok(); |rx| rx.recv().await);
+       |tx, item| tx.send(item); |rx| rx.recv());
 tasks!(Thing: thingbuf::mpsc::Sender<u64>, clone; thingbuf::mpsc::Receiver<u64>;
        |capacity| thingbuf::mpsc::channel(capacity);
-       |tx, item| tx.send(item).await.is_ok(); |rx| rx.recv().await);
+       |tx, item| tx.send(item); |rx| rx.recv());
 
 pub(super) fn entries() -> Vec<Entry> {
     let several = Sides::ManyToMany;
