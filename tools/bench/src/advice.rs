@@ -239,7 +239,7 @@ mod tests {
         match condition.split_once(' ') {
             Some((bytes, handles)) => json!({
                 "item_bytes": bytes.parse::<usize>().expect("a number"), "handles": handles, "capacity": 8, "batch": 1,
-                "payload": "u64", "regime": "free", "load_p_ns": 0, "load_c_ns": 0, "memory": "heap", "wait": "pause",
+                "payload": "u64", "regime": "free", "load_p_ns": 0, "load_c_ns": 0, "memory": "heap", "wait": "spin",
             }),
             None => json!({
                 "producers": 2, "consumers": 2, "placement": condition, "capacity": 8, "batch": 1, "workload": "simple",

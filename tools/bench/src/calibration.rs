@@ -190,7 +190,7 @@ fn per_repeat(work: impl Fn()) -> f64 {
 fn takeover(cores: Cores) -> [f64; 3] {
     let lines: Vec<PaddedWord> = (0..LINES).map(|_| PaddedWord::default()).collect();
     let [yours, mine] = &[PaddedWord::default(), PaddedWord::default()];
-    let (lines, gate, wait) = (&lines[..], &Gate::default(), cores.wait(Wait::Pause));
+    let (lines, gate, wait) = (&lines[..], &Gate::default(), cores.wait(Wait::Spin));
     let ((), samples) = pair::run(
         cores,
         || {

@@ -58,7 +58,7 @@ impl Floors {
 /// writes its slots can be a little below the floor.
 pub(crate) fn line_rtt(cores: Cores) -> f64 {
     let (ping, pong) = (&PaddedWord::default(), &PaddedWord::default());
-    let (gate, wait) = (&Gate::default(), cores.wait(Wait::Pause));
+    let (gate, wait) = (&Gate::default(), cores.wait(Wait::Spin));
     let (ns, ()) = pair::run(
         cores,
         move || {
@@ -148,7 +148,7 @@ pub(crate) fn block_handoff(cores: Cores) -> f64 {
     let ring: Vec<_> = (0..BLOCKS).map(|_| Block(UnsafeCell::new([0; BLOCK]))).collect();
     let block = |number: u64| ring[number as usize % BLOCKS].0.get();
     let (written, read) = (&PaddedWord::default(), &PaddedWord::default());
-    let (gate, wait) = (&Gate::default(), cores.wait(Wait::Pause));
+    let (gate, wait) = (&Gate::default(), cores.wait(Wait::Spin));
     let total = (SAMPLES * HANDOFFS) as u64;
     let ((), ns) = pair::run(
         cores,

@@ -256,7 +256,7 @@ pub struct RingArgs {
     pub cores: Vec<usize>,
 
     /// What a thread does before it retries at a full or empty queue. With more threads than cores it yields.
-    #[arg(long, value_enum, default_value = "pause")]
+    #[arg(long, value_enum, default_value = "spin")]
     pub wait: Wait,
 
     /// Rounds and results.

@@ -1,6 +1,7 @@
 //! Two pinned threads that meet.
 
 use std::hint::{black_box, spin_loop};
+use std::mem;
 use std::ops::Range;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -43,15 +44,15 @@ impl Cores {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wait {
-    /// The loop that people write: tries, and after each failure calls `std::hint::spin_loop` once. Nothing else.
-    Spin,
-    /// Retries at once, as in the first paper.
-    Greedy,
-    /// Retries after a pause instruction (`std::hint::spin_loop`). A stream tries twice before its first pause.
+    /// Retries after a pause instruction: one `std::hint::spin_loop` after each failure, as in the loops that people write.
     ///
     /// Without a pause the processor has loads of the awaited line in flight when the line is taken away, and discards
     /// them all: on an EPYC a flag's round trip takes 125 ns without a pause and 105 ns with a pause.
-    Pause,
+    // Results are kept from times when a stream tried twice before its first pause.
+    #[serde(alias = "pause")]
+    Spin,
+    /// Retries at once, as in the first paper.
+    Greedy,
     /// Lets another thread run.
     Yield,
     /// Pauses after each of 16 failed tries in a row, and yields after each further one.
@@ -68,9 +69,8 @@ const PAUSES: u32 = 16;
 impl Wait {
     pub(crate) fn words(self) -> &'static str {
         match self {
-            Self::Spin => "waiting in the plain loop",
             Self::Greedy => "waiting greedily",
-            Self::Pause => "waiting with pauses",
+            Self::Spin => "waiting with pauses",
             Self::Yield => "waiting by yielding",
             Self::PauseYield => "waiting with pauses, then by yielding",
             Self::Within => "waiting calls",
@@ -84,7 +84,7 @@ impl Wait {
     /// How a thread waits. If threads share a core, a thread that never yields would wait for threads that don't run.
     pub(crate) fn on(self, is_shared: bool) -> Self {
         match self {
-            Self::Spin | Self::Greedy | Self::Pause if is_shared => Self::Yield,
+            Self::Greedy | Self::Spin if is_shared => Self::Yield,
             _ => self,
         }
     }
@@ -94,7 +94,7 @@ impl Wait {
     pub(crate) fn pause(self, failed: &mut u32) {
         match self {
             Self::Greedy => {}
-            Self::Spin | Self::Pause => spin_loop(),
+            Self::Spin => spin_loop(),
             Self::PauseYield if *failed < PAUSES => {
                 *failed += 1;
                 spin_loop();
@@ -114,33 +114,27 @@ impl Wait {
         }
     }
 
-    /// The same. `SPINS` says that this is [`Wait::Spin`]: then the compiler sees the plain loop and no other way to wait.
+    /// The same. Counts in `stalls` if the first try fails. There is one try in the code, as in the loops that people write.
     #[inline(always)]
-    pub(crate) fn retry<const SPINS: bool, T>(self, mut attempt: impl FnMut() -> Option<T>) -> T {
-        if !SPINS {
-            return self.until(attempt);
-        }
+    pub(crate) fn until_counted<T>(
+        self,
+        stalls: &mut u64,
+        mut attempt: impl FnMut() -> Option<T>,
+    ) -> T {
+        let (mut failed, mut stall) = (0, 1);
         loop {
-            match attempt() {
-                Some(result) => return result,
-                None => spin_loop(),
+            if let Some(result) = attempt() {
+                return result;
             }
+            *stalls += mem::take(&mut stall);
+            self.pause(&mut failed);
         }
     }
 
     /// Pushes and flushes, so that the item is visible at once.
     #[inline(always)]
     pub(crate) fn send<T: Producer<Item: Copy>>(self, tx: &mut T, item: T::Item) {
-        self.send_by::<false, T>(tx, item);
-    }
-
-    /// The same with [`retry`](Self::retry).
-    #[inline(always)]
-    pub(crate) fn send_by<const SPINS: bool, T>(self, tx: &mut T, item: T::Item)
-    where
-        T: Producer<Item: Copy>,
-    {
-        self.retry::<SPINS, ()>(|| tx.try_push(item).ok());
+        self.until(|| tx.try_push(item).ok());
         tx.flush();
     }
 }
@@ -291,24 +285,12 @@ mod tests {
             41
         );
         for (wanted, shared) in [
-            (Wait::Spin, Wait::Yield),
             (Wait::Greedy, Wait::Yield),
-            (Wait::Pause, Wait::Yield),
+            (Wait::Spin, Wait::Yield),
             (Wait::Yield, Wait::Yield),
             (Wait::PauseYield, Wait::PauseYield),
         ] {
             assert_eq!([wanted.on(false), wanted.on(true)], [wanted, shared]);
         }
-    }
-
-    #[test]
-    fn spin_is_the_first_way_to_wait() {
-        assert_eq!(Wait::value_variants()[0], Wait::Spin);
-        let mut tries = 0;
-        let third = || {
-            tries += 1;
-            (tries == 3).then_some(tries)
-        };
-        assert_eq!(Wait::Spin.retry::<true, u64>(third), 3);
     }
 }

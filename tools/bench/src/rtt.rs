@@ -22,19 +22,13 @@ pub(crate) fn measure<T: Payload, Q: Queue<T>>(trial: &Trial<'_>) -> Sample {
         Cores::of(trial.cores),
         move || {
             meeting.side(trial, WARM_UP, true, (requests, replied), |(mut tx, mut rx), range| {
-                let wrong = match wait {
-                    Wait::Spin => ask::<true, _, _>(&mut tx, &mut rx, range, pool, wait),
-                    _ => ask::<false, _, _>(&mut tx, &mut rx, range, pool, wait),
-                };
+                let wrong = ask(&mut tx, &mut rx, range, pool, wait);
                 ((tx, rx), Counts { stalls: 0, wrong })
             })
         },
         move || {
             meeting.side(trial, WARM_UP, false, (requested, replies), |(mut rx, mut tx), range| {
-                let wrong = match wait {
-                    Wait::Spin => answer::<true, _, _>(&mut rx, &mut tx, range, wait),
-                    _ => answer::<false, _, _>(&mut rx, &mut tx, range, wait),
-                };
+                let wrong = answer(&mut rx, &mut tx, range, wait);
                 ((rx, tx), Counts { stalls: 0, wrong })
             })
         },
@@ -46,21 +40,17 @@ pub(crate) fn measure<T: Payload, Q: Queue<T>>(trial: &Trial<'_>) -> Sample {
 
 /// The client: sends each request after the reply to the previous one.
 #[inline(never)]
-fn ask<const SPINS: bool, T, R>(
+fn ask<T: Producer<Item: Payload>, R: Consumer<Item = T::Item>>(
     tx: &mut T,
     rx: &mut R,
     range: Range<u64>,
     pool: Pool,
     wait: Wait,
-) -> u64
-where
-    T: Producer<Item: Payload>,
-    R: Consumer<Item = T::Item>,
-{
+) -> u64 {
     let mut wrong = 0;
     for sequence in range {
-        wait.send_by::<SPINS, T>(tx, T::Item::make(pool, sequence));
-        let reply = wait.retry::<SPINS, T::Item>(|| rx.try_pop().ok());
+        wait.send(tx, T::Item::make(pool, sequence));
+        let reply = wait.until(|| rx.try_pop().ok());
         // SAFETY: the server sends back an item that was made here, and items are not freed.
         wrong += u64::from(!T::Item::is(unsafe { reply.read() }, sequence));
     }
@@ -68,17 +58,18 @@ where
 }
 
 #[inline(never)]
-fn answer<const SPINS: bool, T, R>(rx: &mut R, tx: &mut T, range: Range<u64>, wait: Wait) -> u64
-where
-    T: Producer<Item: Payload>,
-    R: Consumer<Item = T::Item>,
-{
+fn answer<T: Producer<Item: Payload>, R: Consumer<Item = T::Item>>(
+    rx: &mut R,
+    tx: &mut T,
+    range: Range<u64>,
+    wait: Wait,
+) -> u64 {
     let mut wrong = 0;
     for sequence in range {
-        let item = wait.retry::<SPINS, T::Item>(|| rx.try_pop().ok());
+        let item = wait.until(|| rx.try_pop().ok());
         // SAFETY: the client made the item, and items are not freed.
         wrong += u64::from(!T::Item::is(unsafe { item.read() }, sequence));
-        wait.send_by::<SPINS, T>(tx, item);
+        wait.send(tx, item);
     }
     wrong
 }

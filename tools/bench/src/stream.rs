@@ -1,6 +1,5 @@
 //! Throughput: one thread pushes as fast as it can, the other pops (paper 1 §5.1, §5.2).
 
-use std::hint::spin_loop;
 use std::ops::Range;
 
 use corelane::{Consumer, Producer, Queue};
@@ -88,71 +87,13 @@ struct Pace {
     pool: Pool,
 }
 
-/// Runs of failed tries of a side.
-struct Stalls {
-    count: u64,
-    /// The item that waited last.
-    item: u64,
-}
-
-impl Stalls {
-    fn none() -> Self {
-        Self { count: 0, item: u64::MAX }
-    }
-
-    /// A try failed for this item. Returns whether it is the first one, which counts. Called after failures only, so that
-    /// counting costs a try that succeeds nothing.
-    #[inline(always)]
-    fn at(&mut self, item: u64) -> bool {
-        let is_first = self.item != item;
-        self.count += u64::from(is_first);
-        self.item = item;
-        is_first
-    }
-}
-
-impl Pace {
-    /// Tries until it succeeds. With `SPINS` it is the loop that people write, compiled as such. Otherwise there are two tries
-    /// before the first pause. The attempt is in the code once, as in a user's loop.
-    #[inline(always)]
-    fn retry<const SPINS: bool, R>(
-        self,
-        stalls: &mut Stalls,
-        item: u64,
-        mut attempt: impl FnMut() -> Option<R>,
-    ) -> R {
-        let mut failed = 0;
-        loop {
-            if let Some(result) = attempt() {
-                return result;
-            }
-            let is_first = stalls.at(item);
-            if SPINS {
-                spin_loop();
-            } else if !is_first {
-                self.wait.pause(&mut failed);
-            }
-        }
-    }
-}
-
 /// Pushes items `range`.
 fn send<T: Producer<Item: Payload>>(tx: T, range: Range<u64>, pace: Pace) -> (T, Counts) {
-    match pace.wait {
-        Wait::Spin => send_by::<true, T>(tx, range, pace),
-        _ => send_by::<false, T>(tx, range, pace),
-    }
-}
-
-fn send_by<const SPINS: bool, T>(tx: T, range: Range<u64>, pace: Pace) -> (T, Counts)
-where
-    T: Producer<Item: Payload>,
-{
     let (mut tx, stalls) = match (pace.load_ns, pace.batch) {
-        (0, 1) => send_single::<SPINS, _>(tx, range, Free, pace),
-        (0, _) => send_batches::<SPINS, _>(tx, range, Free, pace),
-        (ns, 1) => send_single::<SPINS, _>(tx, range, Busy::new(ns), pace),
-        (ns, _) => send_batches::<SPINS, _>(tx, range, Busy::new(ns), pace),
+        (0, 1) => send_single(tx, range, Free, pace),
+        (0, _) => send_batches(tx, range, Free, pace),
+        (ns, 1) => send_single(tx, range, Busy::new(ns), pace),
+        (ns, _) => send_batches(tx, range, Busy::new(ns), pace),
     };
     tx.flush();
     (tx, Counts { stalls, wrong: 0 })
@@ -160,155 +101,105 @@ where
 
 /// The same one by one without load.
 fn send_plain<T: Producer<Item: Payload>>(tx: T, range: Range<u64>, pace: Pace) -> (T, Counts) {
-    let (mut tx, stalls) = match pace.wait {
-        Wait::Spin => send_single::<true, T>(tx, range, Free, pace),
-        _ => send_single::<false, T>(tx, range, Free, pace),
-    };
+    let (mut tx, stalls) = send_single(tx, range, Free, pace);
     tx.flush();
     (tx, Counts { stalls, wrong: 0 })
 }
 
 #[inline(never)]
-fn send_single<const SPINS: bool, T: Producer<Item: Payload>>(
+fn send_single<T: Producer<Item: Payload>>(
     mut tx: T,
     range: Range<u64>,
     mut work: impl Work,
-    pace: Pace,
+    Pace { wait, pool, .. }: Pace,
 ) -> (T, u64) {
-    let mut stalls = Stalls::none();
+    let mut stalls = 0;
     for sequence in range {
-        let item = T::Item::make(pace.pool, work.produce(sequence));
-        pace.retry::<SPINS, ()>(&mut stalls, sequence, || tx.try_push(item).ok());
+        let item = T::Item::make(pool, work.produce(sequence));
+        wait.until_counted(&mut stalls, || tx.try_push(item).ok());
     }
-    (tx, stalls.count)
+    (tx, stalls)
 }
 
 #[inline(never)]
-fn send_batches<const SPINS: bool, T: Producer<Item: Payload>>(
+fn send_batches<T: Producer<Item: Payload>>(
     mut tx: T,
     mut range: Range<u64>,
     mut work: impl Work,
-    pace: Pace,
+    Pace { batch, wait, pool, .. }: Pace,
 ) -> (T, u64) {
-    let mut items = vec![T::Item::blank(pace.pool); pace.batch];
-    let mut stalls = Stalls::none();
+    let mut items = vec![T::Item::blank(pool); batch];
+    let mut stalls = 0;
     while !range.is_empty() {
-        let first = range.start;
         let filled = items.iter_mut().zip(range.by_ref()).map(|(item, sequence)| {
-            *item = T::Item::make(pace.pool, work.produce(sequence));
+            *item = T::Item::make(pool, work.produce(sequence));
         });
         let filled = filled.count();
         let mut pushed = 0;
         while pushed < filled {
-            let next = first + pushed as u64;
             let rest = &items[pushed..filled];
-            pushed += pace.retry::<SPINS, _>(&mut stalls, next, || some(tx.push_slice(rest)));
-            if pushed < filled {
-                // There was no room for all.
-                stalls.at(first + pushed as u64);
-            }
+            pushed += wait.until_counted(&mut stalls, || some(tx.push_slice(rest)));
         }
     }
-    (tx, stalls.count)
+    (tx, stalls)
 }
 
 /// Pops items `range`.
 fn receive<R: Consumer<Item: Payload>>(rx: R, range: Range<u64>, pace: Pace) -> (R, Counts) {
-    match pace.wait {
-        Wait::Spin => receive_by::<true, R>(rx, range, pace),
-        _ => receive_by::<false, R>(rx, range, pace),
-    }
-}
-
-fn receive_by<const SPINS: bool, R>(rx: R, range: Range<u64>, pace: Pace) -> (R, Counts)
-where
-    R: Consumer<Item: Payload>,
-{
     match (pace.load_ns, pace.batch) {
-        (0, 1) => receive_single::<SPINS, _>(rx, range, Free, pace),
-        (0, _) => receive_batches::<SPINS, _>(rx, range, Free, pace),
-        (ns, 1) => receive_single::<SPINS, _>(rx, range, Busy::new(ns), pace),
-        (ns, _) => receive_batches::<SPINS, _>(rx, range, Busy::new(ns), pace),
+        (0, 1) => receive_single(rx, range, Free, pace),
+        (0, _) => receive_batches(rx, range, Free, pace),
+        (ns, 1) => receive_single(rx, range, Busy::new(ns), pace),
+        (ns, _) => receive_batches(rx, range, Busy::new(ns), pace),
     }
 }
 
 /// The same one by one without load.
 fn receive_plain<R: Consumer<Item: Payload>>(rx: R, range: Range<u64>, pace: Pace) -> (R, Counts) {
-    match pace.wait {
-        Wait::Spin => receive_single::<true, R>(rx, range, Free, pace),
-        _ => receive_single::<false, R>(rx, range, Free, pace),
-    }
+    receive_single(rx, range, Free, pace)
 }
 
 #[inline(never)]
-fn receive_single<const SPINS: bool, R: Consumer<Item: Payload>>(
+fn receive_single<R: Consumer<Item: Payload>>(
     mut rx: R,
     range: Range<u64>,
     mut work: impl Work,
-    pace: Pace,
+    Pace { wait, .. }: Pace,
 ) -> (R, Counts) {
-    let (mut stalls, mut wrong) = (Stalls::none(), 0);
+    let mut counts = Counts::default();
     for sequence in range {
-        let item = pace.retry::<SPINS, _>(&mut stalls, sequence, || rx.try_pop().ok());
+        let item = wait.until_counted(&mut counts.stalls, || rx.try_pop().ok());
         // SAFETY: the producer made it, and items of streams are not freed.
         let value = unsafe { item.read() };
-        wrong += u64::from(!R::Item::is(value, sequence));
+        counts.wrong += u64::from(!R::Item::is(value, sequence));
         work.consume(value);
     }
-    (rx, Counts { stalls: stalls.count, wrong })
+    (rx, counts)
 }
 
 #[inline(never)]
-fn receive_batches<const SPINS: bool, R: Consumer<Item: Payload>>(
+fn receive_batches<R: Consumer<Item: Payload>>(
     mut rx: R,
     range: Range<u64>,
     mut work: impl Work,
-    pace: Pace,
+    Pace { batch, wait, pool, .. }: Pace,
 ) -> (R, Counts) {
-    let mut items = vec![R::Item::blank(pace.pool); pace.batch];
-    let (mut stalls, mut wrong) = (Stalls::none(), 0);
+    let mut items = vec![R::Item::blank(pool); batch];
+    let mut counts = Counts::default();
     let mut sequence = range.start;
     while sequence < range.end {
-        let attempt = || some(rx.pop_slice(&mut items));
-        let popped = pace.retry::<SPINS, _>(&mut stalls, sequence, attempt);
+        let popped = wait.until_counted(&mut counts.stalls, || some(rx.pop_slice(&mut items)));
         for item in &items[..popped] {
             // SAFETY: as in `receive_single`.
             let value = unsafe { item.read() };
-            wrong += u64::from(!R::Item::is(value, sequence));
+            counts.wrong += u64::from(!R::Item::is(value, sequence));
             work.consume(value);
             sequence += 1;
         }
     }
-    (rx, Counts { stalls: stalls.count, wrong })
+    (rx, counts)
 }
 
 fn some(count: usize) -> Option<usize> {
     (count > 0).then_some(count)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_run_of_failures_is_one_stall() {
-        for wait in [Wait::Spin, Wait::Greedy] {
-            let pace = Pace { load_ns: 0, batch: 1, wait, pool: u64::pool(1) };
-            let (mut stalls, mut tries) = (Stalls::none(), 0);
-            for item in 0..6 {
-                // Every fourth try succeeds.
-                let attempt = || {
-                    tries += 1;
-                    (tries % 4 == 0).then_some(())
-                };
-                match wait {
-                    Wait::Spin => pace.retry::<true, ()>(&mut stalls, item, attempt),
-                    _ => pace.retry::<false, ()>(&mut stalls, item, attempt),
-                }
-            }
-            assert_eq!((stalls.count, tries), (6, 24));
-            pace.retry::<true, ()>(&mut stalls, 6, || Some(()));
-            assert_eq!(stalls.count, 6, "a success at once is no stall");
-        }
-    }
 }

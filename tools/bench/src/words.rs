@@ -153,7 +153,7 @@ pub(crate) fn size(result: &CellResult) -> Option<String> {
     };
     // Programs that had one placement had one way of waiting beside `greedy`.
     let is_usual = match (result.params.wait, &result.params.setting) {
-        (Wait::Pause | Wait::Yield, Setting::Team(team)) => team.placement.is_none(),
+        (Wait::Spin | Wait::Yield, Setting::Team(team)) => team.placement.is_none(),
         (wait, _) => wait != Wait::Greedy,
     };
     Some(if is_usual { size } else { format!("{size} {}", name(&result.params.wait)) })

@@ -156,7 +156,7 @@ pub(super) struct Spins;
 
 impl Retry for Spins {
     const STRATEGY: Strategy = Strategy::Spin;
-    const WAIT: Wait = Wait::Pause;
+    const WAIT: Wait = Wait::Spin;
 }
 
 /// Yields.

@@ -90,7 +90,7 @@ impl<const W: usize> Try<W> for Publishes<W> {
 impl<const W: usize> Rx<W> for Subscribes<W> {
     #[inline(always)]
     fn get(&mut self) -> Option<u64> {
-        Wait::Pause.until(|| match self.port.receive() {
+        Wait::Spin.until(|| match self.port.receive() {
             Ok(sample) => sample.map(|sample| unless_end(&*sample)),
             Err(_) => Some(None),
         })

@@ -49,7 +49,7 @@ pub(super) trait Try<const W: usize> {
 impl<const W: usize, T: Try<W>> Tx<W> for Ends<W, T> {
     #[inline(always)]
     fn put(&mut self, number: u64) -> bool {
-        Wait::Pause.until(|| match self.0.try_put(number) {
+        Wait::Spin.until(|| match self.0.try_put(number) {
             true => Some(true),
             false => IS_OVER.load(Ordering::Relaxed).then_some(false),
         })
@@ -93,7 +93,7 @@ impl<const W: usize> Try<W> for spsc::Producer<Record<W>> {
 impl<const W: usize> Rx<W> for spsc::Consumer<Record<W>> {
     #[inline(always)]
     fn get(&mut self) -> Option<u64> {
-        Wait::Pause.until(|| {
+        Wait::Spin.until(|| {
             if let Some(record) = self.try_read() {
                 return Some(unless_end(record));
             }
@@ -159,7 +159,7 @@ impl Try<1> for mpmc::Producer<Record<1>> {
 impl Rx<1> for mpmc::Consumer<Record<1>> {
     #[inline(always)]
     fn get(&mut self) -> Option<u64> {
-        Wait::Pause.until(|| self.try_read().map(|record| unless_end(&record)))
+        Wait::Spin.until(|| self.try_read().map(|record| unless_end(&record)))
     }
 }
 
@@ -222,7 +222,7 @@ impl<const W: usize> Rx<W> for Spins {
     #[inline(always)]
     fn get(&mut self) -> Option<u64> {
         let mut record = [0; W];
-        Wait::Pause.until(|| {
+        Wait::Spin.until(|| {
             let found: Result<_, Error> = self.0.try_recv_into(record.as_mut_bytes());
             found.ok().flatten()
         });

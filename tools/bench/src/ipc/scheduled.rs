@@ -27,7 +27,7 @@ pub(super) fn measure<const W: usize, L: Link<W>>(starter: &Starter<'_>) -> Resu
         let begin = clock.now();
         for arrival in &schedule {
             while clock.now() < begin + clock.ticks(arrival.at_ns) {
-                Wait::Pause.pause(&mut failed);
+                Wait::Spin.pause(&mut failed);
             }
             last += 1;
             let from = clock.now_in_order();

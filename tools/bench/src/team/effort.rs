@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn spins_are_random_bounded_and_the_same_in_all_runs() {
-        let who = Who { produces: true, number: 3, wait: Wait::Pause };
+        let who = Who { produces: true, number: 3, wait: Wait::Spin };
         let lengths = || {
             let mut spins = Spins::of(who);
             (0..10_000).map(move |_| spins.next())
