@@ -29,7 +29,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use crate::carrier::{Carrier, Load, PopInto, PushFrom, Unload};
+use crate::carrier::{Carrier, Empties, Fills, PopInto, PushFrom};
 use crate::lease::{Lease, User};
 use crate::line_ring::LineRing;
 use crate::queue::{
@@ -141,7 +141,7 @@ impl<T, Q: Queue<T>> Producer<T, Q> {
     #[inline(always)] // as `try_push`
     pub(crate) fn push_from(&mut self, item: &mut Carrier<T>) -> Result<(), TryPushError<()>>
     where
-        Q::Producer: Unload,
+        Q::Producer: Empties,
     {
         let lease = &self.end.header().senders;
         // SAFETY: as in `with`.
@@ -241,7 +241,7 @@ impl<T, Q: Queue<T>> Consumer<T, Q> {
     #[inline(always)] // as `try_pop`
     pub(crate) fn pop_into(&mut self, item: &mut Carrier<T>) -> Result<(), TryPopError>
     where
-        Q::Consumer: Load,
+        Q::Consumer: Fills,
     {
         let mut closed = false;
         loop {
