@@ -66,8 +66,8 @@ impl Positions {
     pub(crate) fn freed(&self) -> u64 {
         // Acquire ↔ the fence of `release`: a thread that has seen what came after the release sees the release.
         fence(Ordering::Acquire);
-        // Relaxed: the fence orders it.
-        self.popped().wrapping_add(self.released.load(Ordering::Relaxed))
+        // Acquire ↔ Release in `release`: the room of the reservation has come back.
+        self.popped().wrapping_add(self.released.load(Ordering::Acquire))
     }
 
     /// Items inside, at a moment of the call.
@@ -165,8 +165,10 @@ impl<P> Producer<P> {
     pub(crate) fn release(&mut self) {
         self.reserve_more(1_u64.wrapping_neg());
         let released = &self.shared.released;
-        // Relaxed, both: only the thread that has the producer writes it.
-        released.store(released.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        // Relaxed: only the thread that has the producer writes it.
+        let next = released.load(Ordering::Relaxed).wrapping_add(1);
+        // Release ↔ Acquire in `freed`: the room of the reservation has come back.
+        released.store(next, Ordering::Release);
         // Release ↔ the fences of `is_full` and `freed`: the end of the reservation, before what this thread pushes or reserves next.
         fence(Ordering::Release);
     }
