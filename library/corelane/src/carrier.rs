@@ -12,40 +12,40 @@ use crate::queue::{Consumer, Producer, TryPopError};
 /// An item, or room for one: an `Option` that is filled and emptied in place.
 pub(crate) struct Carrier<T> {
     item: MaybeUninit<T>,
-    is_loaded: bool,
+    has_item: bool,
 }
 
 impl<T> Carrier<T> {
     #[inline(always)]
     pub(crate) fn empty() -> Self {
-        Self { item: MaybeUninit::uninit(), is_loaded: false }
+        Self { item: MaybeUninit::uninit(), has_item: false }
     }
 
     #[inline(always)]
     pub(crate) fn of(item: T) -> Self {
-        Self { item: MaybeUninit::new(item), is_loaded: true }
+        Self { item: MaybeUninit::new(item), has_item: true }
     }
 
     #[inline(always)]
-    pub(crate) fn is_loaded(&self) -> bool {
-        self.is_loaded
+    pub(crate) fn has_item(&self) -> bool {
+        self.has_item
     }
 
     /// The item, which is there.
     #[inline(always)]
-    pub(crate) fn unload_one(&mut self) -> T {
-        assert!(self.is_loaded, "there is an item");
-        self.is_loaded = false;
+    pub(crate) fn take(&mut self) -> T {
+        assert!(self.has_item, "there is an item");
+        self.has_item = false;
         // SAFETY: the item was there, and is not any more.
         unsafe { ptr::read(self.item.as_ptr()) }
     }
 
     /// Moves the item, if there is one, to an empty carrier.
     pub(crate) fn move_to(&mut self, other: &mut Self) {
-        if self.is_loaded {
+        if self.has_item {
             // SAFETY: the item is there, and is not any more.
-            unsafe { other.load(self.item.as_ptr()) };
-            self.is_loaded = false;
+            unsafe { other.fill(self.item.as_ptr()) };
+            self.has_item = false;
         }
     }
 
@@ -55,9 +55,9 @@ impl<T> Carrier<T> {
     ///
     /// There is an item. `slot` may be written.
     #[inline(always)]
-    pub(crate) unsafe fn unload(&mut self, slot: *mut T) {
-        debug_assert!(self.is_loaded);
-        self.is_loaded = false;
+    pub(crate) unsafe fn empty_into(&mut self, slot: *mut T) {
+        debug_assert!(self.has_item);
+        self.has_item = false;
         // SAFETY: the caller's contract. A slot is no part of a carrier.
         unsafe { ptr::copy_nonoverlapping(self.item.as_ptr(), slot, 1) };
     }
@@ -68,18 +68,18 @@ impl<T> Carrier<T> {
     ///
     /// There is no item here, and one in `slot`, which is not read again.
     #[inline(always)]
-    pub(crate) unsafe fn load(&mut self, slot: *const T) {
-        debug_assert!(!self.is_loaded);
-        // SAFETY: as in `unload`.
+    pub(crate) unsafe fn fill(&mut self, slot: *const T) {
+        debug_assert!(!self.has_item);
+        // SAFETY: as in `empty_into`.
         unsafe { ptr::copy_nonoverlapping(slot, self.item.as_mut_ptr(), 1) };
-        self.is_loaded = true;
+        self.has_item = true;
     }
 }
 
 impl<T> Drop for Carrier<T> {
     #[inline(always)]
     fn drop(&mut self) {
-        if needs_drop::<T>() && self.is_loaded {
+        if needs_drop::<T>() && self.has_item {
             // SAFETY: the item is there.
             unsafe { self.item.assume_init_drop() };
         }
@@ -112,7 +112,7 @@ impl<H, R, F: FnOnce(&mut H) -> R> Use<H> for By<F> {
 /// A push from a carrier. Whether there was room, twice: it is also what was done.
 pub(crate) struct PushFrom<'a, T>(pub(crate) &'a mut Carrier<T>);
 
-impl<P: Unload> Use<P> for PushFrom<'_, P::Item> {
+impl<P: Empties> Use<P> for PushFrom<'_, P::Item> {
     type Output = (bool, bool);
 
     #[inline(always)]
@@ -125,7 +125,7 @@ impl<P: Unload> Use<P> for PushFrom<'_, P::Item> {
 /// A pop into a carrier, and whether anything was done.
 pub(crate) struct PopInto<'a, T>(pub(crate) &'a mut Carrier<T>);
 
-impl<C: Load> Use<C> for PopInto<'_, C::Item> {
+impl<C: Fills> Use<C> for PopInto<'_, C::Item> {
     type Output = (Result<(), TryPopError>, bool);
 
     #[inline(always)]
@@ -135,15 +135,15 @@ impl<C: Load> Use<C> for PopInto<'_, C::Item> {
     }
 }
 
-/// A producer that takes its items from a carrier.
-pub(crate) trait Unload: Producer {
+/// A producer that empties carriers.
+pub(crate) trait Empties: Producer {
     /// As [`try_push`](Producer::try_push), of the item in the carrier, which stays there if there is no room.
     /// Returns whether there was room.
     fn push_from(&mut self, item: &mut Carrier<Self::Item>) -> bool;
 }
 
-/// A consumer that gives its items to a carrier.
-pub(crate) trait Load: Consumer {
+/// A consumer that fills carriers.
+pub(crate) trait Fills: Consumer {
     /// As [`try_pop`](Consumer::try_pop), into an empty carrier.
     fn pop_into(&mut self, item: &mut Carrier<Self::Item>) -> Result<(), TryPopError>;
 }

@@ -7,9 +7,9 @@ use alloc::sync::Arc;
 use core::fmt;
 use core::marker::PhantomData;
 
-use crate::carrier::{Carrier, Load, Unload};
+use crate::carrier::{Carrier, Empties, Fills};
 use crate::line_ring::LineRing;
-use crate::memory::{AtomicU64, Ordering, limit, pause};
+use crate::memory::{AtomicU64, Ordering, fence, limit, pause};
 use crate::pad::Padded;
 use crate::queue::{
     self, Backing, Built, Config, Info, Queue, SingleQueue, TryPopError, TryPushError, full,
@@ -45,6 +45,8 @@ pub(crate) struct Positions {
     popped: Padded<AtomicU64>,
     /// The capacity, less the room that is reserved.
     unreserved: AtomicU64,
+    /// Reservations that have ended.
+    released: AtomicU64,
 }
 
 impl Positions {
@@ -60,6 +62,14 @@ impl Positions {
         self.popped.load(Ordering::Acquire)
     }
 
+    /// Grows when room comes back: after a pop, and after a reservation.
+    pub(crate) fn freed(&self) -> u64 {
+        // Acquire ↔ the fence of `release`: a thread that has seen what came after the release sees the release.
+        fence(Ordering::Acquire);
+        // Acquire ↔ Release in `release`: the room of the reservation has come back.
+        self.popped().wrapping_add(self.released.load(Ordering::Acquire))
+    }
+
     /// Items inside, at a moment of the call.
     pub(crate) fn len(&self) -> usize {
         loop {
@@ -71,15 +81,22 @@ impl Positions {
         }
     }
 
-    /// Whether all room that is not reserved is taken. While a reservation ends, its room may count twice.
+    /// Whether all room that is not reserved is taken.
     pub(crate) fn is_full(&self) -> bool {
-        // Relaxed: a sleeper looks again after the reservation has ended, since a ring follows.
-        self.len() as u64 >= self.unreserved.load(Ordering::Relaxed)
+        let len = self.len() as u64;
+        // Acquire ↔ the fence of `release`: an item that was pushed into reserved room, and the end of the reservation.
+        fence(Ordering::Acquire);
+        len >= self.unreserved.load(Ordering::Relaxed)
     }
 
     fn new(capacity: u64) -> Self {
         let position = || Padded(AtomicU64::new(0));
-        Self { pushed: position(), popped: position(), unreserved: AtomicU64::new(capacity) }
+        Self {
+            pushed: position(),
+            popped: position(),
+            unreserved: AtomicU64::new(capacity),
+            released: AtomicU64::new(0),
+        }
     }
 }
 
@@ -147,6 +164,13 @@ impl<P> Producer<P> {
     #[cfg(feature = "std")]
     pub(crate) fn release(&mut self) {
         self.reserve_more(1_u64.wrapping_neg());
+        let released = &self.shared.released;
+        // Relaxed: only the thread that has the producer writes it.
+        let next = released.load(Ordering::Relaxed).wrapping_add(1);
+        // Release ↔ Acquire in `freed`: the room of the reservation has come back.
+        released.store(next, Ordering::Release);
+        // Release ↔ the fences of `is_full` and `freed`: the end of the reservation, before what this thread pushes or reserves next.
+        fence(Ordering::Release);
     }
 
     fn reserve_more(&mut self, n: u64) {
@@ -219,7 +243,7 @@ impl<P: queue::Producer> queue::Producer for Producer<P> {
     }
 }
 
-impl<P: Unload> Unload for Producer<P> {
+impl<P: Empties> Empties for Producer<P> {
     #[inline(always)] // as `try_push`
     fn push_from(&mut self, item: &mut Carrier<P::Item>) -> bool {
         if !self.has_room() {
@@ -265,7 +289,7 @@ impl<C: queue::Consumer> queue::Consumer for Consumer<C> {
     }
 }
 
-impl<C: Load> Load for Consumer<C> {
+impl<C: Fills> Fills for Consumer<C> {
     #[inline(always)] // as `try_pop`
     fn pop_into(&mut self, item: &mut Carrier<C::Item>) -> Result<(), TryPopError> {
         self.queue.pop_into(item)?;

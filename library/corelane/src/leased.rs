@@ -29,7 +29,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use crate::carrier::{Carrier, Load, PopInto, PushFrom, Unload, Use};
+use crate::carrier::{Carrier, Empties, Fills, PopInto, PushFrom, Use};
 use crate::lease::{Lease, User};
 use crate::line_ring::LineRing;
 use crate::queue::{
@@ -141,7 +141,7 @@ impl<T, Q: Queue<T>> Producer<T, Q> {
     #[inline(always)] // as `try_push`
     pub(crate) fn push_from(&mut self, item: &mut Carrier<T>) -> Result<(), TryPushError<()>>
     where
-        Q::Producer: Unload,
+        Q::Producer: Empties,
     {
         let lease = &self.end.header().senders;
         // SAFETY: as in `with`.
@@ -254,7 +254,7 @@ impl<T, Q: Queue<T>> Consumer<T, Q> {
     #[inline(always)] // as `try_pop`
     pub(crate) fn pop_into(&mut self, item: &mut Carrier<T>) -> Result<(), TryPopError>
     where
-        Q::Consumer: Load,
+        Q::Consumer: Fills,
     {
         match self.look_into(item) {
             // As in `try_pop`.
@@ -267,7 +267,7 @@ impl<T, Q: Queue<T>> Consumer<T, Q> {
     #[inline(always)]
     fn look_into(&mut self, item: &mut Carrier<T>) -> Result<(), TryPopError>
     where
-        Q::Consumer: Load,
+        Q::Consumer: Fills,
     {
         let lease = &self.end.header().receivers;
         // SAFETY: as in `with`.
@@ -283,7 +283,7 @@ impl<T, Q: Queue<T>> Consumer<T, Q> {
     #[inline(never)]
     fn last_into(&mut self, item: &mut Carrier<T>) -> Result<(), TryPopError>
     where
-        Q::Consumer: Load,
+        Q::Consumer: Fills,
     {
         self.look_into(item).map_err(if_closed)
     }

@@ -67,7 +67,7 @@ use alloc::collections::VecDeque;
 use core::marker::PhantomData;
 use core::mem::replace;
 
-use crate::carrier::{Carrier, Load, Unload};
+use crate::carrier::{Carrier, Empties, Fills};
 use crate::list::linked::{self, MOST_COUNTED};
 use crate::memory::without_unwinding;
 use crate::queue::{
@@ -280,7 +280,7 @@ impl<T: Send, Q: SingleQueue<T>> queue::Producer for Producer<T, Q> {
     }
 }
 
-impl<T: Send, Q: SingleQueue<T, Producer: Unload>> Unload for Producer<T, Q> {
+impl<T: Send, Q: SingleQueue<T, Producer: Empties>> Empties for Producer<T, Q> {
     #[inline(always)] // as `try_push`
     fn push_from(&mut self, item: &mut Carrier<T>) -> bool {
         while !self.ring.push_from(item) {
@@ -436,7 +436,7 @@ impl<T: Send, Q: SingleQueue<T>> queue::Consumer for Consumer<T, Q> {
     }
 }
 
-impl<T: Send, Q: SingleQueue<T, Consumer: Load>> Load for Consumer<T, Q> {
+impl<T: Send, Q: SingleQueue<T, Consumer: Fills>> Fills for Consumer<T, Q> {
     #[inline(always)] // as `try_pop`
     fn pop_into(&mut self, item: &mut Carrier<T>) -> Result<(), TryPopError> {
         let mut closed = false;

@@ -7,26 +7,57 @@ pub(crate) fn drop_each<T>(next: impl FnMut() -> Option<T>) {
     call_each(from_fn(next), drop);
 }
 
-/// Makes a call with each item. If calls panic, the first panic goes on after the last call, unless the thread unwinds
-/// already. The payloads of other panics leak: their destructors may panic, too.
 #[cfg(feature = "std")]
-pub(crate) fn call_each<T>(items: impl IntoIterator<Item = T>, mut call: impl FnMut(T)) {
+pub(crate) use caught::{PanicPayload, call_each, catch_each, go_on, quietly};
+
+#[cfg(feature = "std")]
+mod caught {
+    use alloc::boxed::Box;
+    use core::any::Any;
+    use core::iter;
     use core::mem::forget;
     use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-    let mut first = None;
-    for item in items {
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| call(item))) {
-            match first {
-                None => first = Some(panic),
-                Some(_) => forget(panic),
+    /// What a call has panicked with.
+    pub(crate) type PanicPayload = Box<dyn Any + Send>;
+
+    /// Makes a call with each item. If calls panic, the first panic goes on after the last call, unless the thread
+    /// unwinds already.
+    pub(crate) fn call_each<T>(items: impl IntoIterator<Item = T>, call: impl FnMut(T)) {
+        go_on(catch_each(items, call));
+    }
+
+    /// Makes a call with each item. Returns the first panic. The payloads of others leak: their destructors may panic,
+    /// too.
+    #[must_use]
+    pub(crate) fn catch_each<T>(
+        items: impl IntoIterator<Item = T>,
+        mut call: impl FnMut(T),
+    ) -> Option<PanicPayload> {
+        let mut first = None;
+        for item in items {
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| call(item))) {
+                match first {
+                    None => first = Some(panic),
+                    Some(_) => forget(panic),
+                }
             }
         }
+        first
     }
-    match first {
-        Some(panic) if std::thread::panicking() => forget(panic),
-        Some(panic) => resume_unwind(panic),
-        None => {}
+
+    /// Lets a panic that was caught go on, unless the thread unwinds already.
+    pub(crate) fn go_on(panic: Option<PanicPayload>) {
+        match panic {
+            Some(panic) if std::thread::panicking() => forget(panic),
+            Some(panic) => resume_unwind(panic),
+            None => {}
+        }
+    }
+
+    /// Makes a call, whose panic ends there.
+    pub(crate) fn quietly(call: impl FnOnce()) {
+        forget(catch_each(iter::once(call), |call| call()));
     }
 }
 

@@ -1,10 +1,13 @@
 //! What the calls of `corelane::channel` promise. Many threads are in `channel_threads.rs`, `select!` and the clock in
 //! `channel_select.rs`, tasks in `channel_tasks.rs`.
 
+use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -297,6 +300,35 @@ fn drop_panics_mid_batch() {
             panic_any("mine");
         });
         assert_eq!((unwinds, count.load(Ordering::SeqCst)), ("mine", 1007));
+    }
+}
+
+/// Two messages that were left in a rendezvous, whose destructors panic.
+#[test]
+fn drop_panics_of_messages_that_are_left() {
+    struct Bad(&'static str);
+    impl Drop for Bad {
+        fn drop(&mut self) {
+            panic_any(self.0);
+        }
+    }
+    for is_closed_first in [false, true] {
+        let (tx, rx) = bounded(0);
+        let mut receives = [rx.recv_async(), rx.recv_async()];
+        for receive in &mut receives {
+            let mut context = Context::from_waker(Waker::noop());
+            assert!(Pin::new(receive).poll(&mut context).is_pending());
+        }
+        for text in ["first", "second"] {
+            assert!(tx.try_send(Bad(text)).is_ok(), "a receiver waits");
+        }
+        drop(receives);
+        let end = move || match is_closed_first {
+            true => (drop(tx), drop(rx)),
+            false => (drop(rx), drop(tx)),
+        };
+        let panic = catch_unwind(AssertUnwindSafe(end)).expect_err("it panics");
+        assert_eq!(panic.downcast_ref(), Some(&"first"));
     }
 }
 

@@ -10,9 +10,11 @@ use std::time::Duration;
 use std::{slice, thread};
 
 use corelane::channel::{
-    Receiver, RecvError, RecvFuture, Select, TryRecvError, after, bounded, oneshot, unbounded,
+    Receiver, RecvError, RecvFuture, Select, Sender, TryRecvError, after, bounded, oneshot, select,
+    unbounded,
 };
-use corelane::{mpmc, wait};
+use corelane::wait::Inbox;
+use corelane::{mpmc, ring, wait};
 
 fn poll<F: Future + Unpin>(future: &mut F, waker: &Waker) -> Poll<F::Output> {
     Pin::new(future).poll(&mut Context::from_waker(waker))
@@ -233,4 +235,200 @@ fn panicking_waker_while_unwinding() {
     let (tx, mut rx) = oneshot::<u8>();
     assert!(poll(&mut rx, &waker).is_pending());
     assert_eq!(panic_of(|| unwind(Box::new(|| drop(tx)))), Some("mine"));
+}
+
+/// A sender that waits for a partner has a waker that panics: its message is for the next receiver.
+#[test]
+fn panicking_waker_of_a_sender_that_meets_a_receiver() {
+    let waker = Waker::from(Arc::new(Says("first")));
+    type Way = fn(&Receiver<u8>);
+    let ways: [Way; 5] = [
+        |rx| _ = rx.recv(),
+        |rx| _ = rx.try_recv(),
+        |rx| _ = rx.recv_timeout(Duration::from_secs(5)),
+        |rx| _ = poll(&mut rx.recv_async(), Waker::noop()),
+        |rx| select! { recv(rx) -> _ => {} },
+    ];
+    for way in ways {
+        let (tx, rx) = bounded(0);
+        let mut send = tx.send_async(1);
+        assert!(poll(&mut send, &waker).is_pending());
+        assert_eq!(panic_of(|| way(&rx)), Some("first"));
+        assert!(poll(&mut send, Waker::noop()).is_ready());
+        assert_eq!((rx.try_recv(), rx.try_recv()), (Ok(1), Err(TryRecvError::Empty)));
+    }
+    // Another receiver waits already.
+    let (tx, rx) = bounded(0);
+    let mut send = tx.send_async(2);
+    assert!(poll(&mut send, &waker).is_pending());
+    let woken = Arc::new(Woken::default());
+    assert_eq!(panic_of(|| _ = rx.try_recv()), Some("first"));
+    let mut receive = rx.recv_async();
+    assert_eq!(poll(&mut receive, &woken.into()), Poll::Ready(Ok(2)));
+}
+
+/// Sends when it is woken, to a select that has announced itself already, and panics.
+struct SendsAndPanics(Sender<u8>);
+
+impl Wake for SendsAndPanics {
+    fn wake(self: Arc<Self>) {
+        self.0.try_send(1).expect("a select waits");
+        std::panic::panic_any("after a message");
+    }
+}
+
+/// A select is chosen by a partner, and then a waker panics: the message is for the next receiver.
+#[test]
+fn panicking_waker_of_a_select_that_was_chosen() {
+    let (tx, rx) = bounded::<u8>(0);
+    let waker = Waker::from(Arc::new(SendsAndPanics(tx.clone())));
+    let mut watch = Select::new();
+    watch.send(&tx);
+    let mut ready = Box::pin(watch.ready_async());
+    fall_asleep(slice::from_mut(&mut ready), slice::from_ref(&waker));
+    let receive = || select! { recv(rx) -> _ => {}, default(Duration::from_secs(5)) => {} };
+    assert_eq!(panic_of(receive), Some("after a message"));
+    in_time(move || assert_eq!((rx.try_recv(), rx.try_recv()), (Ok(1), Err(TryRecvError::Empty))));
+}
+
+/// A message that was taken from a queue reaches the caller, although the waker of a sender panics.
+#[test]
+fn panicking_waker_of_a_sender_that_waits_for_room() {
+    let waker = Waker::from(Arc::new(Panics));
+    type Way = fn(&Receiver<u8>) -> u8;
+    let ways: [Way; 7] = [
+        |rx| rx.recv().unwrap(),
+        |rx| rx.try_recv().unwrap(),
+        |rx| rx.recv_timeout(Duration::from_secs(5)).unwrap(),
+        |rx| rx.drain().next().unwrap(),
+        |rx| rx.local().recv().unwrap(),
+        |rx| select! { recv(rx) -> message => message.unwrap() },
+        |rx| match poll(&mut rx.recv_async(), Waker::noop()) {
+            Poll::Ready(message) => message.unwrap(),
+            Poll::Pending => panic!("there is one"),
+        },
+    ];
+    for way in ways {
+        let (tx, rx) = bounded(1);
+        tx.send(1).unwrap();
+        let mut send = tx.send_async(2);
+        fall_asleep(slice::from_mut(&mut send), slice::from_ref(&waker));
+        assert_eq!(way(&rx), 1);
+        assert_eq!(poll(&mut send, Waker::noop()), Poll::Ready(Ok(())));
+        assert_eq!(rx.try_recv(), Ok(2));
+    }
+}
+
+/// A waker whose destructor calls.
+struct AtDrop(Mutex<Option<Box<dyn FnOnce() + Send>>>);
+
+impl AtDrop {
+    fn waker(call: impl FnOnce() + Send + 'static) -> Waker {
+        Arc::new(Self(Mutex::new(Some(Box::new(call))))).into()
+    }
+}
+
+impl Wake for AtDrop {
+    fn wake(self: Arc<Self>) {}
+}
+
+impl Drop for AtDrop {
+    fn drop(&mut self) {
+        self.0.get_mut().unwrap().take().unwrap()();
+    }
+}
+
+/// A receiver is rung for while it looks, so it passes the ring on, to one whose waker panics.
+#[test]
+fn panicking_waker_of_the_next_receiver() {
+    let (tx, rx) = bounded(4);
+    let mut receives = [rx.recv_async(), rx.recv_async()];
+    let other_tx = tx.clone();
+    let sends = AtDrop::waker(move || other_tx.send(1).unwrap());
+    fall_asleep(&mut receives, &[sends, Waker::from(Arc::new(Panics))]);
+    let [first, _second] = &mut receives;
+    assert_eq!(poll(first, Waker::noop()), Poll::Ready(Ok(1)));
+}
+
+/// As that of a channel, of a pair that waits.
+#[test]
+fn panicking_waker_of_a_producer_that_waits_for_room() {
+    let waker = Waker::from(Arc::new(Panics));
+    type Way = fn(&mut wait::Consumer<mpmc::Consumer<u8>>) -> u8;
+    let ways: [Way; 6] = [
+        |rx| rx.pop().unwrap(),
+        |rx| rx.try_pop().unwrap(),
+        |rx| rx.pop_timeout(Duration::from_secs(5)).unwrap(),
+        |rx| match poll(&mut rx.pop_async(), Waker::noop()) {
+            Poll::Ready(item) => item.unwrap(),
+            Poll::Pending => panic!("there is one"),
+        },
+        |rx| {
+            let mut items = [9];
+            assert_eq!(rx.pop_slice(&mut items), 1);
+            items[0]
+        },
+        |rx| {
+            let mut items = Vec::new();
+            assert_eq!(rx.pop_many(&mut items, 1), 1);
+            items[0]
+        },
+    ];
+    for way in ways {
+        let (mut tx, mut rx) = wait::pair(mpmc::queue(4).unwrap());
+        let full = (0..).find(|n| tx.try_push(*n).is_err()).unwrap();
+        let mut push = tx.push_async(full);
+        fall_asleep(slice::from_mut(&mut push), slice::from_ref(&waker));
+        assert_eq!(way(&mut rx), 0);
+        drop(push);
+        assert_eq!(rx.try_pop(), Ok(1));
+    }
+    let mut inbox = Inbox::new();
+    let mut tx = inbox.add(mpmc::queue(4).unwrap());
+    let full = (0..).find(|n| tx.try_push(*n).is_err()).unwrap();
+    let mut push = tx.push_async(full);
+    fall_asleep(slice::from_mut(&mut push), slice::from_ref(&waker));
+    assert_eq!((inbox.pop(), inbox.pop()), (Some(0), Some(1)));
+}
+
+/// A producer that has waited passes a ring on, to one whose waker panics: the consumer is woken for its item.
+#[test]
+fn panicking_waker_of_the_next_producer() {
+    let (mut tx, rx) = wait::pair(ring::queue(1).unwrap());
+    let mut other_tx = tx.clone();
+    assert_eq!((tx.try_push(1), tx.is_full()), (Ok(()), true));
+    let rx = Box::leak(Box::new(rx));
+    let (woken, sleeps) = (Arc::new(Woken::default()), Arc::new(Mutex::new(None)));
+    let (consumer, keep) = (woken.clone().into(), sleeps.clone());
+    let pops = AtDrop::waker(move || {
+        assert_eq!(rx.try_pop(), Ok(1));
+        let mut pop = rx.pop_async();
+        fall_asleep(slice::from_mut(&mut pop), slice::from_ref(&consumer));
+        *keep.lock().unwrap() = Some(pop);
+    });
+    let mut pushes = [tx.push_async(2), other_tx.push_async(3)];
+    fall_asleep(&mut pushes, &[pops, Waker::from(Arc::new(Panics))]);
+    let [first, _second] = &mut pushes;
+    let pushed = catch_unwind(AssertUnwindSafe(|| poll(first, Waker::noop())));
+    assert!(pushed.is_err() || pushed.is_ok_and(|pushed| pushed == Poll::Ready(Ok(()))));
+    assert_eq!(woken.times(), 1, "the consumer");
+    let mut pop = sleeps.lock().unwrap().take().unwrap();
+    assert_eq!(poll(&mut pop, Waker::noop()), Poll::Ready(Some(2)));
+}
+
+/// A send whose poll has panicked has sent its message, and is polled again.
+#[test]
+fn a_send_that_has_panicked_sends_nothing_more() {
+    let (tx, rx) = bounded(1);
+    tx.send(Box::new(1)).unwrap();
+    let mut send = tx.send_async(Box::new(2));
+    fall_asleep(slice::from_mut(&mut send), slice::from_ref(Waker::noop()));
+    let mut receive = rx.recv_async();
+    assert_eq!(rx.recv(), Ok(Box::new(1)));
+    fall_asleep(slice::from_mut(&mut receive), &[Arc::new(Says("receiver")).into()]);
+    assert_eq!(panic_of(|| _ = poll(&mut send, Waker::noop())), Some("receiver"));
+    let again = panic_of(|| _ = poll(&mut send, Waker::noop()));
+    assert_eq!(again, Some("the future is polled after it was ready"));
+    drop((send, receive));
+    assert_eq!((rx.try_recv(), rx.try_recv()), (Ok(Box::new(2)), Err(TryRecvError::Empty)));
 }

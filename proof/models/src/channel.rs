@@ -1,6 +1,7 @@
 //! Channels: their ends, a channel of capacity 0, a select, and exact queues.
 
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -34,6 +35,9 @@ pub(crate) fn models() -> Vec<Model> {
         of.model("channel_select_to_send", select_to_send),
         of.model("channel_select_waits_for_reserved_room", select_waits_for_reserved_room),
         of.model("channel_select_while_a_message_moves", select_while_a_message_moves),
+        of.model("channel_select_while_a_reservation_ends", select_while_a_reservation_ends),
+        of.model("channel_select_while_room_moves", select_while_room_moves),
+        of.model("channel_reserved_room_is_given_back", reserved_room_is_given_back),
         of.model("channel_last_senders_go", last_senders_go),
         of.model("channel_one_message", one_message),
         of.model("channel_one_message_never_comes", one_message_never_comes),
@@ -356,6 +360,87 @@ fn select_waits_for_reserved_room() -> Exploration {
         );
         assert!(received == Ok(2) || (received, rx.try_recv()) == (Ok(1), Ok(2)));
         drop((local, rx));
+    })
+}
+
+/// Reserves room, and gives it back.
+fn reserve_in_vain(tx: &spsc::Sender<u64>) {
+    let mut select = Select::new_biased();
+    select.send(tx);
+    let Ok(selected) = select.try_select() else { return };
+    let unwind = || {
+        let _selected = selected;
+        resume_unwind(Box::new(()));
+    };
+    catch_unwind(AssertUnwindSafe(unwind)).expect_err("it unwinds");
+}
+
+/// A channel with two senders, in boxes: loom's threads have small stacks.
+#[inline(never)]
+fn two_senders(capacity: usize) -> ([Box<spsc::Sender<u64>>; 2], Box<mpsc::Receiver<u64>>) {
+    let (tx, rx) = mpsc::bounded(capacity);
+    ([Box::new(tx.local()), Box::new(tx.local())], Box::new(rx))
+}
+
+/// One of two rooms is reserved, and then taken: another select always finds the other one.
+fn select_while_a_reservation_ends() -> Exploration {
+    explore(|| {
+        let ([local, other], rx) = two_senders(2);
+        let (local, found) = both(
+            move || {
+                let mut select = Select::new_biased();
+                select.send(&local);
+                let selected = select.try_select().expect("there is room");
+                selected.send(&local, 1_u64).expect("the receiver is there");
+                local
+            },
+            || {
+                let mut select = Select::new_biased();
+                select.send(&other);
+                select.try_ready()
+            },
+        );
+        assert!(found.is_ok());
+        drop((local, rx));
+    })
+}
+
+/// A reservation in one channel is given up before the other one is full: a select never finds both full.
+fn select_while_room_moves() -> Exploration {
+    explore(|| {
+        let ([one, my_one], one_rx) = two_senders(1);
+        let ([other, my_other], other_rx) = two_senders(1);
+        let (ends, found) = both(
+            move || {
+                reserve_in_vain(&one);
+                other.try_send(1).expect("there is room");
+                (one, other)
+            },
+            || {
+                let mut select = Select::new_biased();
+                select.send(&my_one);
+                select.send(&my_other);
+                select.try_ready()
+            },
+        );
+        assert!(found.is_ok());
+        drop((ends, one_rx, other_rx));
+    })
+}
+
+/// A sender waits for room that a select has reserved and gives back.
+fn reserved_room_is_given_back() -> Exploration {
+    explore(|| {
+        let ([local, other], rx) = two_senders(1);
+        let (local, ()) = both(
+            move || {
+                reserve_in_vain(&local);
+                local
+            },
+            || other.send(1).expect("the receiver is there"),
+        );
+        assert_eq!(rx.try_recv(), Ok(1));
+        drop(local);
     })
 }
 

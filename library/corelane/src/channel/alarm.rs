@@ -2,11 +2,11 @@
 
 use alloc::collections::BTreeMap;
 use core::mem;
-use core::panic::AssertUnwindSafe;
 use core::task::Waker;
-use std::panic::catch_unwind;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
+
+use crate::unwind::quietly;
 
 /// A waker that is woken at a time, unless the alarm is dropped before.
 pub(super) struct Alarm {
@@ -81,9 +81,7 @@ fn run() {
             drop(alarms);
             for waker in due.into_values() {
                 // What a waker does wrong must not stop the others.
-                if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
-                    mem::forget(payload); // it may panic when it is dropped
-                }
+                quietly(|| waker.wake());
             }
             alarms = self::alarms();
             continue;

@@ -51,6 +51,13 @@ pub(super) struct Common<T> {
     pub(super) watch: std::sync::OnceLock<super::ready_fd::Watch>,
 }
 
+impl<T> Drop for Common<T> {
+    fn drop(&mut self) {
+        // What selects have taken and forgotten: several messages may panic.
+        drop_each(|| self.selected.lock().pop_first());
+    }
+}
+
 /// What a select has taken.
 pub(super) enum Selected<T> {
     /// In a box: a node of a tree has room for many, and would be made on the stack.

@@ -32,6 +32,11 @@ impl<H, A: Access> Deref for Handle<'_, H, A> {
     }
 }
 
+#[inline(always)] // as `poll`
+fn assert_unsent<T>(message: &Message<T>) {
+    assert!(message.has_item(), "the future is polled after it was ready");
+}
+
 /// One wait for room, or for a partner.
 struct SendWait<T> {
     message: Message<T>,
@@ -67,7 +72,7 @@ impl<T> SendWait<T> {
         context: &mut Context<'_>,
     ) -> Poll<Result<(), SendError<T>>> {
         if self.is_awake() {
-            assert!(self.message.is_loaded(), "the future is polled after it was ready");
+            assert_unsent(&self.message);
             if sender.offer(&mut self.message).is_ok() {
                 return Poll::Ready(Ok(()));
             }
@@ -92,7 +97,11 @@ impl<T> SendWait<T> {
         let Self { message, sleep, waiting } = self;
         let sent = match common.kind.meeting() {
             Some(meeting) => of_look(meeting.poll_send(message, waiting, context.waker())),
-            None => sleep.poll_task(&common.room, context.waker(), || sender.look(message)),
+            None => {
+                // A poll that has panicked may have sent it.
+                assert_unsent(message);
+                sleep.poll_task(&common.room, context.waker(), || sender.look(message))
+            }
         };
         sent.map_err(|SendError(())| SendError(message.unpack()))
     }
@@ -167,8 +176,8 @@ macro_rules! borrowing {
         impl<T> Receiver<T, $access> {
             /// Receives the oldest message, in a task. Waits while the channel is empty.
             ///
-            /// If the future is dropped before it is ready, no message is lost. A future that is neither polled nor dropped when
-            /// a message comes keeps other receivers waiting.
+            /// If the future is dropped before it is ready, the message stays for the next call. A future that
+            /// is neither polled nor dropped when a message comes keeps other receivers waiting.
             ///
             /// A task that receives again and again without a wait lets others run: see [`channel`](crate::channel#tasks).
             ///

@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 
 use super::rendezvous::Rendezvous;
 use super::timer::Timer;
-use crate::carrier::{Carrier, Unload};
+use crate::carrier::{Carrier, Empties};
 use crate::exact::{self, Exact, Positions};
 use crate::leased;
 use crate::queue::{CapacityError, Config, Queue, TryPopError, TryPushError};
@@ -29,7 +29,7 @@ impl<T> Message<T> {
     /// The message, which is there.
     #[inline(always)]
     pub(super) fn unpack(&mut self) -> T {
-        self.unload_one().0
+        self.take().0
     }
 }
 
@@ -109,7 +109,7 @@ impl<T> Kind<T> {
         }
     }
 
-    /// Whether there is no room, or all of it is reserved.
+    /// Whether all room is taken or reserved.
     pub(super) fn is_full(&self) -> bool {
         match self {
             Self::Queue { positions, .. } => positions.is_full(),
@@ -154,9 +154,9 @@ impl<T> Tx<T> {
     }
 }
 
-fn release<T>(tx: &mut exact::Producer<impl Unload<Item = Item<T>>>, message: &mut Message<T>) {
+fn release<T>(tx: &mut exact::Producer<impl Empties<Item = Item<T>>>, message: &mut Message<T>) {
     tx.release();
-    if message.is_loaded() {
+    if message.has_item() {
         tx.push_from(message);
     }
 }

@@ -50,12 +50,28 @@
 //!
 //! # Tasks
 //!
-//! A future needs nothing of its runtime. One that is dropped before it is ready loses no message. Poll a future that has begun, or drop it: while it is
-//! kept, it may have taken the ring that another sleeper needs.
+//! A future needs nothing of its runtime. Poll a future that has begun, or drop it: while it is kept, it may
+//! have taken the ring that another sleeper needs.
+//!
+//! | dropped before it is ready | its message |
+//! |---|---|
+//! | a receive | stays in the channel. With capacity 0 a sender may have chosen this future: then the next receiver gets the message |
+//! | a send | is dropped, and is not sent. With capacity 0 a receiver may have taken it |
 //!
 //! A task whose channel is always ready lets others run. Each thread counts the futures that are ready at their first look. After 128 the next one is
 //! pending once, and wakes its task; so are others of this task, up to 16 in a row. A future that is polled once, as by
 //! `now_or_never`, may therefore be pending although a message is there: [`try_recv`](Receiver::try_recv) always looks.
+//!
+//! # Wakers that panic
+//!
+//! A call may wake tasks of the other side. If wakers panic, all others are woken first. Then:
+//!
+//! | the call | the first panic | the message |
+//! |---|---|---|
+//! | a receive | ends there, when the hook has reported it | is returned |
+//! | a receive with capacity 0 | goes on | is for the next receiver |
+//! | a send | goes on | is sent, or dropped with the call |
+//! | other calls | goes on | |
 
 mod access;
 mod alarm;
@@ -65,6 +81,7 @@ mod future;
 mod lane;
 pub mod oneshot;
 mod operation;
+mod party;
 #[cfg(target_os = "linux")]
 mod ready_fd;
 mod receiver;

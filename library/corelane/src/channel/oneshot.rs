@@ -8,7 +8,7 @@ use core::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use super::error::{RecvError, RecvTimeoutError, SendError, TryRecvError};
-use super::rendezvous::meet;
+use super::party::meet;
 use super::unlimited;
 use crate::memory::{AtomicU64, Ordering, UnsafeCell};
 use crate::wait::bell::{Look, wake_each};

@@ -7,7 +7,7 @@ use super::access::Access;
 use super::common::{Common, Selected};
 use super::error::TryRecvError;
 use super::lane::{Kind, Message};
-use super::rendezvous::Party;
+use super::party::Party;
 use super::{Receiver, Sender, Tries};
 use crate::wait::bell::Bell;
 
@@ -28,7 +28,7 @@ pub(super) trait Operation {
     fn is_ready(&self, own: Option<&Arc<Party>>) -> bool;
     /// Begins the operation, if it would not wait.
     fn begin(&self) -> Option<Found>;
-    /// Takes back what was begun.
+    /// Takes back what was begun, or was [chosen](Self::chosen). A message of a queue is dropped.
     fn abandon(&self, found: Found);
     /// Where to wait.
     fn bell(&self) -> &Bell;
@@ -67,8 +67,11 @@ impl<T, A: Access> Operation for Receiver<T, A> {
     }
 
     fn abandon(&self, found: Found) {
-        if let Found::Kept(number) = found {
-            drop(self.common().take_selected(number));
+        let Found::Kept(number) = found else { return };
+        match (self.common().kind.meeting(), self.common().take_selected(number)) {
+            (Some(meeting), Some(Selected::Message(mut message))) => meeting.leave(&mut message),
+            (Some(meeting), Some(Selected::Waiting(waiting))) => meeting.give_up_recv(waiting),
+            (_, taken) => drop(taken),
         }
     }
 
@@ -189,7 +192,7 @@ impl<T, A: Access> Operation for Sender<T, A> {
 
     fn version(&self) -> u64 {
         match &self.common().kind {
-            Kind::Queue { positions, .. } => positions.popped(),
+            Kind::Queue { positions, .. } => positions.freed(),
             Kind::Rendezvous(meeting) => meeting.version(),
             Kind::Timer(_) => 0,
         }

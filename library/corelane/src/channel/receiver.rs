@@ -12,7 +12,7 @@ use super::access::{Access, Exclusive, Shared};
 use super::common::{Common, End};
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
 use super::lane::{Kind, Meeting, Message, Rx};
-use super::rendezvous::meet;
+use super::party::meet;
 use super::{Tries, unlimited};
 use crate::carrier::{By, Use};
 use crate::queue::TryPopError;
@@ -182,7 +182,8 @@ impl<T, A: Access> Receiver<T, A> {
         loop {
             match A::with(&self.end, Pop(message)) {
                 Ok(()) => {
-                    self.common.room.ring();
+                    // The message is in hand.
+                    self.common.room.ring_and_catch();
                     return Ok(());
                 }
                 // Looks once more, for messages that were sent just before the channel was closed.
@@ -276,7 +277,8 @@ impl<T, A: Access> Receiver<T, A> {
         self.len() == 0
     }
 
-    /// Whether there is no room. A channel of capacity 0 is always full.
+    /// Whether there is no room: all of it is taken, or reserved by a
+    /// [`SelectedOperation`](super::SelectedOperation). A channel of capacity 0 is always full.
     pub fn is_full(&self) -> bool {
         self.common.kind.is_full()
     }

@@ -8,94 +8,23 @@ use alloc::sync::Arc;
 use core::task::Waker;
 use core::{iter, mem};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::time::Instant;
 
 use super::error::{RecvError, SendError};
+use super::party::Party;
 use super::sender::Sent;
 use crate::carrier::Carrier;
-use crate::memory::{AtomicU64, Mutex, Ordering, Parker, yield_now};
+use crate::memory::{Mutex, MutexGuard, yield_now};
 use crate::queue::{TryPopError, TryPushError};
-use crate::unwind::drop_each;
-use crate::wait::bell::{Bell, Look, wake_each};
-use crate::wait::thread::{OwnLooks, is_over};
-
-/// One that waits, perhaps for several things.
-pub(super) struct Party {
-    /// What has been chosen for it: an index, plus 1. 0 while it waits.
-    chosen: AtomicU64,
-    waker: Mutex<Waker>,
-}
-
-/// Chosen by those that wait no more.
-const GIVEN_UP: u64 = u64::MAX;
-
-impl Party {
-    pub(super) fn new(waker: &Waker) -> Arc<Self> {
-        Arc::new(Self { chosen: AtomicU64::new(0), waker: Mutex::new(waker.clone()) })
-    }
-
-    fn claim(&self, choice: u64) -> bool {
-        // Relaxed: packets have locks.
-        self.chosen.compare_exchange(0, choice, Ordering::Relaxed, Ordering::Relaxed).is_ok()
-    }
-
-    /// The index of what was chosen.
-    pub(super) fn chosen(&self) -> Option<usize> {
-        match self.chosen.load(Ordering::Relaxed) {
-            0 | GIVEN_UP => None,
-            choice => Some(choice as usize - 1),
-        }
-    }
-
-    /// Waits no more. The index of what was chosen before.
-    pub(super) fn give_up(&self) -> Option<usize> {
-        self.claim(GIVEN_UP);
-        self.chosen()
-    }
-
-    pub(super) fn wake(&self) {
-        wake_each([self.waker()]);
-    }
-
-    fn waker(&self) -> Waker {
-        self.waker.lock().clone()
-    }
-
-    pub(super) fn set_waker(&self, waker: &Waker) {
-        let mut known = self.waker.lock();
-        if !known.will_wake(waker) {
-            let old = mem::replace(&mut *known, waker.clone());
-            drop(known);
-            drop(old);
-        }
-    }
-}
-
-/// Blocks the thread until `poll` is done. `None` if that was not before `until`.
-pub(super) fn meet<R>(
-    until: Option<Instant>,
-    mut poll: impl FnMut(&Waker) -> Look<R>,
-) -> Option<R> {
-    let (parker, mut looks) = (Parker::new(), OwnLooks::begin());
-    loop {
-        if let Look::Done(found) = poll(parker.waker()) {
-            looks.found();
-            return Some(found);
-        }
-        if is_over(until) {
-            return None;
-        }
-        if !looks.again() {
-            parker.park(until);
-        }
-    }
-}
+use crate::unwind::{catch_each, drop_each, go_on, quietly};
+use crate::wait::bell::{Bell, Look};
 
 /// What is handed over. While it is empty, the message comes as soon as the sender's thread runs.
 struct Hand<T> {
     message: Carrier<T>,
     /// The sender has no message after all.
     is_withdrawn: bool,
+    /// The receiver takes no message any more.
+    is_given_up: bool,
 }
 
 type Packet<T> = Arc<Mutex<Hand<T>>>;
@@ -153,6 +82,13 @@ impl<T> Default for Rendezvous<T> {
     }
 }
 
+impl<T> Drop for Rendezvous<T> {
+    fn drop(&mut self) {
+        // Several messages may panic.
+        self.clear();
+    }
+}
+
 /// Claims the first entry that can be claimed, and removes it.
 fn claim<T>(entries: &mut Entries<T>) -> Option<Entry<T>> {
     let mut all = entries.iter();
@@ -170,7 +106,7 @@ enum Side {
 impl<T> Lists<T> {
     fn enter(&mut self, side: Side, party: &Arc<Party>, index: usize) -> Waiting<T> {
         self.entered += 1;
-        let hand = Hand { message: Carrier::empty(), is_withdrawn: false };
+        let hand = Hand { message: Carrier::empty(), is_withdrawn: false, is_given_up: false };
         let (number, packet) = (self.entered, Arc::new(Mutex::new(hand)));
         let waiting = Waiting { number, party: party.clone(), packet };
         let entry = Entry { waiting: waiting.clone(), choice: index as u64 + 1 };
@@ -214,33 +150,63 @@ fn take<T>(packet: &Packet<T>, message: &mut Carrier<T>) -> bool {
 fn take_now<T>(packet: &Packet<T>, message: &mut Carrier<T>) -> Option<bool> {
     let mut hand = packet.lock();
     hand.message.move_to(message);
-    (message.is_loaded() || hand.is_withdrawn).then_some(message.is_loaded())
+    (message.has_item() || hand.is_withdrawn).then_some(message.has_item())
 }
 
-/// As [`take`], without the lock of the lists.
-fn take_from<T>(entry: &Entry<T>, message: &mut Carrier<T>) -> bool {
-    entry.waiting.party.wake();
-    take(&entry.waiting.packet, message)
+/// As [`take_now`], and if it comes later, no more.
+fn take_or_give_up<T>(packet: &Packet<T>, message: &mut Carrier<T>) -> bool {
+    let mut hand = packet.lock();
+    hand.message.move_to(message);
+    hand.is_given_up = !message.has_item();
+    message.has_item()
 }
 
 impl<T> Rendezvous<T> {
-    pub(super) fn try_send(&self, message: &mut Carrier<T>) -> Result<(), TryPushError<()>> {
-        let mut lists = self.lists.lock();
-        match claim(&mut lists.receivers) {
-            Some(entry) => {
-                drop(lists);
-                entry.waiting.give(message);
-                Ok(())
-            }
-            None if lists.is_closed => Err(TryPushError::Closed(())),
-            None => Err(TryPushError::Full(())),
+    /// Takes the message of a claimed sender, as [`take`]. Without the lock of the lists.
+    fn take_from(&self, entry: &Entry<T>, message: &mut Carrier<T>) -> bool {
+        let panic = catch_each([entry.waiting.party.waker()], Waker::wake);
+        let is_there = take(&entry.waiting.packet, message);
+        if panic.is_some() && is_there {
+            // The caller doesn't return.
+            quietly(|| self.leave(message));
         }
+        go_on(panic);
+        is_there
+    }
+
+    pub(super) fn try_send(&self, message: &mut Carrier<T>) -> Result<(), TryPushError<()>> {
+        self.offer(message).map_err(|lists| match lists.is_closed {
+            true => TryPushError::Closed(()),
+            false => TryPushError::Full(()),
+        })
+    }
+
+    /// Gives the message to a receiver that waits. If there is none, returns the lock: until it is given back, none begins to
+    /// wait.
+    fn offer(&self, message: &mut Carrier<T>) -> Result<(), MutexGuard<'_, Lists<T>>> {
+        loop {
+            let mut lists = self.lists.lock();
+            let Some(entry) = claim(&mut lists.receivers) else { return Err(lists) };
+            drop(lists);
+            if entry.waiting.give(message) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Gives the message to the receiver that was claimed, or, if that has given up, to the next one.
+    /// If there will be none, the message is where it was.
+    pub(super) fn give(&self, waiting: &Waiting<T>, message: &mut Carrier<T>) -> Sent {
+        if !waiting.give(message) && !self.give_to_next(message, true) {
+            return Err(SendError(()));
+        }
+        Ok(())
     }
 
     pub(super) fn try_recv(&self, message: &mut Carrier<T>) -> Result<(), TryPopError> {
         loop {
             let claimed = self.lists.lock().try_recv(message)?;
-            if claimed.is_none_or(|entry| take_from(&entry, message)) {
+            if claimed.is_none_or(|entry| self.take_from(&entry, message)) {
                 return Ok(());
             }
         }
@@ -255,9 +221,7 @@ impl<T> Rendezvous<T> {
     ) -> Look<Sent> {
         if let Some(known) = waiting {
             known.party.set_waker(waker);
-        }
-        let mut lists = self.lists.lock();
-        if let Some(known) = waiting {
+            let lists = self.lists.lock();
             if known.party.chosen().is_some() {
                 *waiting = None;
                 return Look::Done(Ok(()));
@@ -269,14 +233,10 @@ impl<T> Rendezvous<T> {
             let is_sent = waiting.take().is_none_or(|waiting| self.cancel_send(waiting, message));
             return Look::Done(if is_sent { Ok(()) } else { Err(SendError(())) });
         }
-        if !message.is_loaded() {
+        if !message.has_item() {
             return Look::Done(Ok(()));
         }
-        if let Some(entry) = claim(&mut lists.receivers) {
-            drop(lists);
-            entry.waiting.give(message);
-            return Look::Done(Ok(()));
-        }
+        let Err(mut lists) = self.offer(message) else { return Look::Done(Ok(())) };
         if lists.is_closed {
             return Look::Done(Err(SendError(())));
         }
@@ -318,12 +278,16 @@ impl<T> Rendezvous<T> {
             if let Some(known) = waiting {
                 known.party.set_waker(waker);
                 if known.party.chosen().is_none() {
-                    if !self.lists.lock().is_closed {
+                    let mut lists = self.lists.lock();
+                    if !lists.is_closed {
                         return Look::NotYet;
                     }
-                    let is_there =
-                        waiting.take().is_some_and(|waiting| self.cancel_recv(waiting, message));
-                    return Look::Done(if is_there { Ok(()) } else { Err(RecvError) });
+                    // Not if it is chosen at the same time.
+                    if known.party.give_up().is_none() {
+                        lists.remove(known);
+                        *waiting = None;
+                        return Look::Done(Err(RecvError));
+                    }
                 }
                 // Not `take`: the message may not come soon, and its sender wakes this side.
                 let Some(is_there) = take_now(&known.packet, message) else {
@@ -339,7 +303,7 @@ impl<T> Rendezvous<T> {
             match lists.try_recv(message) {
                 Ok(claimed) => {
                     drop(lists);
-                    if claimed.is_none_or(|entry| take_from(&entry, message)) {
+                    if claimed.is_none_or(|entry| self.take_from(&entry, message)) {
                         return Look::Done(Ok(()));
                     }
                 }
@@ -364,26 +328,38 @@ impl<T> Rendezvous<T> {
         false
     }
 
-    /// Ends the wait. A message that came at the same time goes to another receiver.
+    /// Ends the wait, and doesn't wait itself: the sender may be a select of this thread. A message that
+    /// came at the same time goes to another receiver, and so does one that comes later.
     pub(super) fn give_up_recv(&self, waiting: Waiting<T>) {
+        if waiting.party.give_up().is_none() {
+            return self.lists.lock().remove(&waiting);
+        }
         let mut message = Carrier::empty();
-        if self.cancel_recv(waiting, &mut message) {
-            self.leave(message);
+        if take_or_give_up(&waiting.packet, &mut message) {
+            self.leave(&mut message);
         }
     }
 
-    /// Gives a message back that no receiver wants: the next one gets it.
-    fn leave(&self, mut message: Carrier<T>) {
-        let mut lists = self.lists.lock();
-        if let Some(entry) = claim(&mut lists.receivers) {
-            drop(lists);
-            return entry.waiting.give(&mut message);
+    /// Gives a message back that a receiver took: the next one gets it.
+    pub(super) fn leave(&self, message: &mut Carrier<T>) {
+        self.give_to_next(message, false);
+    }
+
+    /// Gives the message to the next receiver, now or when it comes. With `must_be_open`, not if the
+    /// channel is closed. Whether it was given.
+    fn give_to_next(&self, message: &mut Carrier<T>, must_be_open: bool) -> bool {
+        let Err(mut lists) = self.offer(message) else { return true };
+        if must_be_open && lists.is_closed {
+            return false;
         }
+        let mut left = Carrier::empty();
+        message.move_to(&mut left);
         // Under the same lock: a receiver that begins to wait finds it.
-        lists.left.push_back(message);
+        lists.left.push_back(left);
         lists.entered += 1;
         drop(lists);
         self.arrivals.ring_for_all();
+        true
     }
 
     /// Grows when one more waits, or leaves a message.
@@ -446,10 +422,17 @@ impl<T> Waiting<T> {
         take(&self.packet, message)
     }
 
-    /// Hands the message to the receiver: the one that waits, or the one that has chosen this wait.
-    pub(super) fn give(&self, message: &mut Carrier<T>) {
-        message.move_to(&mut self.packet.lock().message);
+    /// Hands the message to the receiver that was claimed. `false` if that has given up: then the message
+    /// is where it was.
+    fn give(&self, message: &mut Carrier<T>) -> bool {
+        let mut hand = self.packet.lock();
+        if hand.is_given_up {
+            return false;
+        }
+        message.move_to(&mut hand.message);
+        drop(hand);
         self.party.wake();
+        true
     }
 
     /// Tells the receiver that there is no message.

@@ -16,7 +16,8 @@ use super::error::{
 };
 use super::lane::Message;
 use super::operation::{Found, Operation};
-use super::rendezvous::Party;
+use super::party::Party;
+use super::sender::Sent;
 use super::{Receiver, Sender, is_over, unlimited};
 use crate::memory::{Parker, pause};
 use crate::random::Random;
@@ -361,7 +362,7 @@ impl Drop for Entered<'_> {
     /// A waker has panicked: what a partner has chosen is given up.
     fn drop(&mut self) {
         if let Some((_, operation, number)) = self.end() {
-            operation.chosen(number).into_iter().for_each(|found| operation.abandon(found));
+            operation.abandon(Found::Kept(number));
         }
     }
 }
@@ -418,11 +419,13 @@ fn random(end: usize) -> usize {
 /// meanwhile, with the room and the messages that are left. The message of a send comes behind those that were sent before it
 /// is completed.
 ///
-/// A channel of capacity 0 has chosen a partner, which waits until the operation is completed.
+/// A channel of capacity 0 has chosen a partner, which waits until the operation is completed. If it is a
+/// future that is dropped before, the message is for the next receiver.
 ///
 /// # Panics
 ///
-/// If it is dropped.
+/// If it is dropped. Room goes back, and the message of a channel of capacity 0 goes to the next receiver. The
+/// message of another channel is dropped.
 #[must_use]
 pub struct SelectedOperation<'a> {
     index: usize,
@@ -463,10 +466,7 @@ impl<'a> SelectedOperation<'a> {
         let sent = match self.complete(sender.address(), "sender") {
             Found::Disconnected => Err(SendError(())),
             Found::Room => sender.send_reserved(&mut message),
-            Found::Kept(number) => {
-                give(sender.common(), number, &mut message);
-                Ok(())
-            }
+            Found::Kept(number) => give(sender.common(), number, &mut message),
         };
         sent.map_err(|SendError(())| SendError(message.unpack()))
     }
@@ -492,10 +492,10 @@ impl<'a> SelectedOperation<'a> {
 }
 
 /// Gives the message to the partner that a select has chosen.
-fn give<T>(common: &Common<T>, number: u64, message: &mut Message<T>) {
-    match common.take_selected(number) {
-        Some(Selected::Waiting(waiting)) => waiting.give(message),
-        Some(Selected::Message(_)) | None => unreachable!("a send finds a partner"),
+fn give<T>(common: &Common<T>, number: u64, message: &mut Message<T>) -> Sent {
+    match (common.kind.meeting(), common.take_selected(number)) {
+        (Some(meeting), Some(Selected::Waiting(waiting))) => meeting.give(&waiting, message),
+        _ => unreachable!("a send finds a partner"),
     }
 }
 

@@ -11,7 +11,7 @@ use super::access::{Access, Exclusive, Shared};
 use super::common::{Common, End};
 use super::error::{SendError, SendTimeoutError, TrySendError};
 use super::lane::{Meeting, Message, Tx};
-use super::rendezvous::meet;
+use super::party::meet;
 use super::{Tries, unlimited};
 use crate::carrier::{By, Use};
 use crate::memory::yield_now;
@@ -165,7 +165,7 @@ impl<T, A: Access> Sender<T, A> {
             return Err(SendError(()));
         }
         self.end_reservation(message);
-        let is_sent = !message.is_loaded();
+        let is_sent = !message.has_item();
         // Both, although a waker may panic.
         call_each([true, false], |is_of_room| match is_of_room {
             true => self.ring_for_released(),
@@ -194,8 +194,11 @@ impl<T, A: Access> Sender<T, A> {
     }
 
     fn ring_for_released(&self) {
-        // The room may be free now. Or a thread found the channel full, because it saw the message and still the reservation.
-        self.common().room.ring_if(|| !self.is_full(), || {});
+        // For one sleeper, as after a pop: the one that came first. It passes the ring on if it takes no room.
+        let room = &self.common().room;
+        if !room.is_quiet() && !self.is_full() {
+            room.ring();
+        }
     }
 
     /// One look for room, by a caller that waits. Sends the message if there is some.
@@ -263,7 +266,8 @@ impl<T, A: Access> Sender<T, A> {
         self.len() == 0
     }
 
-    /// Whether there is no room. A channel of capacity 0 is always full.
+    /// Whether there is no room: all of it is taken, or reserved by a
+    /// [`SelectedOperation`](super::SelectedOperation). A channel of capacity 0 is always full.
     pub fn is_full(&self) -> bool {
         self.common().kind.is_full()
     }

@@ -132,7 +132,7 @@ impl<T> Line<T> {
     #[inline]
     pub(super) unsafe fn write_from(&self, i: usize, item: &mut Carrier<T>) {
         // SAFETY: the caller's contract.
-        self.item(i).with_mut(|slot| unsafe { item.unload(slot.cast()) });
+        self.item(i).with_mut(|slot| unsafe { item.empty_into(slot.cast()) });
     }
 
     /// As [`read`](Self::read), into an empty carrier.
@@ -143,7 +143,7 @@ impl<T> Line<T> {
     #[inline]
     pub(super) unsafe fn read_into(&self, i: usize, item: &mut Carrier<T>) {
         // SAFETY: the caller's contract.
-        self.item(i).with(|slot| unsafe { item.load(slot.cast()) });
+        self.item(i).with(|slot| unsafe { item.fill(slot.cast()) });
     }
 
     /// Hands the lines of slots back whose items were read, from `i` on: see [`Consumer::leave`](super::Consumer::leave).

@@ -49,7 +49,7 @@ use alloc::boxed::Box;
 use core::marker::PhantomData;
 use core::mem::needs_drop;
 
-use crate::carrier::{Carrier, Load, Unload};
+use crate::carrier::{Carrier, Empties, Fills};
 use crate::memory::{AtomicU64, Ordering, keep_order};
 use crate::pad::Padded;
 use crate::patience::Patience;
@@ -341,7 +341,7 @@ impl<T> queue::Producer for Producer<T> {
     }
 }
 
-impl<T> Unload for Producer<T> {
+impl<T> Empties for Producer<T> {
     #[inline(always)] // as `try_push`
     fn push_from(&mut self, item: &mut Carrier<T>) -> bool {
         if self.place.is_done() && !self.enter() {
@@ -551,7 +551,7 @@ impl<T, const RECORDS: bool> queue::Consumer for Consumer<T, RECORDS> {
     }
 }
 
-impl<T, const RECORDS: bool> Load for Consumer<T, RECORDS> {
+impl<T, const RECORDS: bool> Fills for Consumer<T, RECORDS> {
     #[inline(always)] // as `try_pop`
     fn pop_into(&mut self, item: &mut Carrier<T>) -> Result<(), TryPopError> {
         if self.place.i == self.filled {

@@ -7,10 +7,9 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::future::poll_fn;
-use core::mem::{forget, swap};
+use core::mem::swap;
 use core::ptr::NonNull;
 use core::task::{Context, Poll, Waker};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -28,6 +27,7 @@ use crate::bytes::ClaimError;
 use crate::memory::{AtomicU32, AtomicU64, Mutex, Ordering};
 use crate::queue::{TryPopError, TryPushError};
 use crate::record_ring;
+use crate::unwind::quietly;
 use crate::wait;
 use crate::wait::Closed;
 use crate::wait::sealed::Rings as _;
@@ -146,9 +146,7 @@ impl Watch {
             } else {
                 for Sleeper { waker, .. } in due {
                     // One that panics must not keep the others asleep.
-                    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
-                        forget(payload); // it may panic when it is dropped
-                    }
+                    quietly(|| waker.wake());
                 }
             }
         }

@@ -11,6 +11,9 @@
 //!
 //! Each ring wakes one sleeper, in the order in which they came. A sleeper that is woken and has no use for it, because it has
 //! found the change already or gives up, wakes the next one: no ring is lost.
+//!
+//! If wakers panic, all others are woken, and then the first panic goes on in the call that has rung. A panic would take with it
+//! what the call has in hand, such as an item that was popped: such a call catches it.
 
 use alloc::collections::BTreeMap;
 use core::task::{Poll, Waker};
@@ -19,7 +22,7 @@ use core::{fmt, iter, mem};
 use super::budget::Budget;
 use crate::memory::{AtomicU64, Barrier, Mutex, Ordering, fence, limit};
 use crate::pad::Padded;
-use crate::unwind::call_each;
+use crate::unwind::{PanicPayload, call_each, catch_each, go_on};
 
 /// Where threads and tasks sleep until a thread rings.
 pub struct Bell {
@@ -89,6 +92,23 @@ impl Bell {
     pub fn ring(&self) {
         if !self.is_quiet() {
             self.wake(1);
+        }
+    }
+
+    /// As [`ring`](Self::ring), by a caller that has something in hand, and would lose it in a panic: that of a waker
+    /// ends here.
+    #[inline(always)] // as `ring`
+    pub(crate) fn ring_and_catch(&self) {
+        if !self.is_quiet() {
+            self.wake_and_catch(1);
+        }
+    }
+
+    /// As `n` times [`ring_and_catch`](Self::ring_and_catch).
+    #[inline]
+    pub(crate) fn ring_for_and_catch(&self, n: usize) {
+        if n > 0 && !self.is_quiet() {
+            self.wake_and_catch(n);
         }
     }
 
@@ -171,7 +191,17 @@ impl Bell {
     #[inline(never)]
     fn wake(&self, n: usize) {
         match self.has_sleepers() {
-            true => self.wake_first(n),
+            true => go_on(self.wake_first(n)),
+            false => self.ring_in_vain(),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wake_and_catch(&self, n: usize) {
+        match self.has_sleepers() {
+            // Not dropped: the destructor may panic, too.
+            true => mem::forget(self.wake_first(n)),
             false => self.ring_in_vain(),
         }
     }
@@ -188,10 +218,10 @@ impl Bell {
         }
     }
 
-    /// Wakes the first `n` sleepers, or as many as there are.
-    fn wake_first(&self, n: usize) {
+    /// Wakes the first `n` sleepers, or as many as there are. Returns the first panic.
+    fn wake_first(&self, n: usize) -> Option<PanicPayload> {
         // Each without the lock: the waker's code may ring, too.
-        wake_each(iter::from_fn(|| self.take_first()).take(n));
+        catch_each(iter::from_fn(|| self.take_first()).take(n), Waker::wake)
     }
 
     fn take_first(&self) -> Option<Waker> {
@@ -215,7 +245,7 @@ impl Bell {
         if Self::fence([(self, entry)].into_iter()) {
             return Some(entry.number);
         }
-        self.leave(entry.number);
+        go_on(self.leave(entry.number));
         None
     }
 
@@ -280,11 +310,9 @@ impl Bell {
         true
     }
 
-    /// The sleeper sleeps no more. If it was woken, it wakes the next one.
-    fn leave(&self, number: u64) {
-        if self.withdraw(number) {
-            self.wake_first(1);
-        }
+    /// The sleeper sleeps no more. If it was woken, it wakes the next one. Returns the panic of that one.
+    fn leave(&self, number: u64) -> Option<PanicPayload> {
+        if self.withdraw(number) { self.wake_first(1) } else { None }
     }
 
     /// The sleeper sleeps no more. Whether it was woken: then the caller must see to it that the ring is used.
@@ -418,17 +446,17 @@ impl Sleep {
             Look::NotYet => self.is_woken = false,
             Look::Done(_) => {
                 self.is_woken = false;
-                self.leave(bell);
+                // Not dropped: a panic would lose what was found.
+                mem::forget(self.leave(bell));
             }
-            Look::Busy => self.leave(bell),
+            Look::Busy => go_on(self.leave(bell)),
         }
         found
     }
 
-    fn leave(&mut self, bell: &Bell) {
-        if let Some(number) = self.sleeper.take() {
-            bell.leave(number);
-        }
+    /// Sleeps no more. Returns the panic of the next sleeper, if that was woken.
+    fn leave(&mut self, bell: &Bell) -> Option<PanicPayload> {
+        bell.leave(self.sleeper.take()?)
     }
 
     /// Gives the wait up. An unused ring wakes the next sleeper.
@@ -442,9 +470,10 @@ impl Sleep {
     #[cold]
     #[inline(never)]
     fn give_up(&mut self, bell: &Bell) {
-        self.leave(bell);
-        if mem::take(&mut self.is_woken) {
-            bell.wake_first(1);
-        }
+        call_each([true, false], |is_of_sleeper| match is_of_sleeper {
+            true => go_on(self.leave(bell)),
+            false if mem::take(&mut self.is_woken) => go_on(bell.wake_first(1)),
+            false => {}
+        });
     }
 }

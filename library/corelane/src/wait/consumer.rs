@@ -121,7 +121,7 @@ impl<C: queue::Consumer, B: Bells> Consumer<C, B> {
     /// After a pop.
     #[inline(always)]
     fn ring(&self) {
-        self.bells.room().ring();
+        self.bells.room().ring_and_catch();
     }
 }
 
@@ -167,7 +167,7 @@ impl<C: queue::Consumer> Future for PopFuture<'_, C> {
             ready!(wait.poll_step(context.waker()));
             if let Ok(item) = queue.try_pop() {
                 count_step(true);
-                room.ring();
+                room.ring_and_catch();
                 return Poll::Ready(Some(item));
             }
         }
@@ -185,7 +185,7 @@ fn poll_waiting<C: queue::Consumer>(
     context: &mut Context<'_>,
 ) -> Poll<Option<C::Item>> {
     let item = ready!(wait.poll_task(context.waker(), || try_pop(queue)));
-    room.ring();
+    room.ring_and_catch();
     Poll::Ready(item)
 }
 
@@ -261,7 +261,7 @@ impl<C: queue::Consumer, B: Bells> queue::Consumer for Consumer<C, B> {
         C::Item: Copy,
     {
         let popped = self.queue.pop_slice(into);
-        self.bells.room().ring_for(popped);
+        self.bells.room().ring_for_and_catch(popped);
         popped
     }
 }

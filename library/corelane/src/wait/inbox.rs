@@ -184,7 +184,7 @@ impl<C: queue::Consumer> Lanes<C> {
     fn pop_again(&mut self) -> Option<C::Item> {
         let lane = self.all.get_mut(self.turn).filter(|_| self.run > 0)?;
         let item = lane.queue.try_pop().ok()?;
-        lane.bells.room().ring();
+        lane.bells.room().ring_and_catch();
         self.run -= 1;
         Some(item)
     }
@@ -202,7 +202,7 @@ impl<C: queue::Consumer> Lanes<C> {
             let lane = &mut self.all[self.turn];
             match lane.queue.try_pop() {
                 Ok(item) => {
-                    lane.bells.room().ring();
+                    lane.bells.room().ring_and_catch();
                     return Ok(item);
                 }
                 Err(TryPopError::Closed) => {

@@ -33,6 +33,9 @@
 //! # Ok::<(), corelane::CapacityError>(())
 //! ```
 //!
+//! A call may wake tasks of the other side. If wakers panic, all others are woken first. Then the first panic goes on, but not in a
+//! pop that has its item: that returns the item. A push whose call panics has pushed its item, or drops it.
+//!
 //! Threads that wait for each other in a circle wait for ever, and so does a thread that waits for an item when it has the only
 //! producer itself.
 
@@ -137,6 +140,18 @@ pub(crate) mod sealed {
 
         /// As `n` rings.
         fn ring_for(&self, n: usize);
+
+        /// As [`ring`](Self::ring), by a caller that has something in hand: it must not panic.
+        #[inline(always)] // as `ring`
+        fn ring_and_catch(&self) {
+            self.ring();
+        }
+
+        /// As `n` times [`ring_and_catch`](Self::ring_and_catch).
+        #[inline]
+        fn ring_for_and_catch(&self, n: usize) {
+            self.ring_for(n);
+        }
 
         /// Blocks the thread until a look finds something. `None` if that was not before `until`: then the caller looks once more.
         fn sleep<R>(

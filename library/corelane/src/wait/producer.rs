@@ -11,6 +11,7 @@ use super::sealed::{self, Bells as _, Rings as _};
 use super::thread::{Looks, Strategy, Waits};
 use super::{Bells, Closed, Local};
 use crate::queue::{self, Backing, LendSlots, LentSlots, TryPushError, handles};
+use crate::unwind::call_each;
 
 /// A sending side, whose calls can wait for room.
 ///
@@ -111,11 +112,7 @@ impl<P: queue::Producer, B: Bells> Producer<P, B> {
         let look = || try_push(queue, &mut item, &self.bells);
         match self.looks.wait(self.bells.room(), until, look) {
             Some(Ok(())) => {
-                self.ring();
-                if B::HAS_SEVERAL {
-                    // Room may have come for several at once, with one ring.
-                    self.bells.room().ring();
-                }
+                ring_after_wait(&self.bells);
                 Ok(())
             }
             Some(Err(Closed(item))) => Err(TryPushError::Closed(item)),
@@ -158,6 +155,16 @@ impl<P: queue::Producer> Producer<P> {
         let wait = Wait::at(self.bells.room());
         PushFuture { queue: &mut self.queue, bells: &self.bells, wait, item: Some(item) }
     }
+}
+
+/// After a push that has waited. Both bells ring, although a waker may panic.
+fn ring_after_wait<B: sealed::Bells>(bells: &B) {
+    call_each([true, false], |is_of_items| match is_of_items {
+        true => bells.items().ring(),
+        // Room may have come for several at once, with one ring.
+        false if B::HAS_SEVERAL => bells.room().ring(),
+        false => {}
+    });
 }
 
 /// One look for room. Takes the item if there is some.
@@ -224,9 +231,9 @@ impl<P: queue::Producer> PushFuture<'_, P> {
     fn poll_waiting(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Closed<P::Item>>> {
         let Self { queue, bells, wait, item } = self;
         let result = ready!(wait.poll_task(context.waker(), || try_push(*queue, item, *bells)));
-        bells.items().ring();
-        // Room may have come for several at once, with one ring.
-        bells.room().ring();
+        if result.is_ok() {
+            ring_after_wait(*bells);
+        }
         Poll::Ready(result)
     }
 }

@@ -196,6 +196,16 @@ impl Rings for Bell {
         Self::ring_for(self, n);
     }
 
+    #[inline(always)] // as `ring`
+    fn ring_and_catch(&self) {
+        Self::ring_and_catch(self);
+    }
+
+    #[inline]
+    fn ring_for_and_catch(&self, n: usize) {
+        Self::ring_for_and_catch(self, n);
+    }
+
     fn sleep<R>(
         &self,
         waits: &mut Waits,

@@ -50,8 +50,8 @@ pub use scope::Scope;
 
 use super::pool::Order;
 use super::pool::crew::{Crew, Local};
-use super::pool::panics::drop_quietly;
 use crate::memory::{Mutex, Parker};
+use crate::unwind::quietly;
 use job::{OnStack, Task};
 use latch::Latch;
 
@@ -368,7 +368,7 @@ fn end<A, B, F: FnOnce(&Fork) -> B>(
                 // SAFETY: it was taken back, and nobody calls it.
                 drop(unsafe { b.take() });
             } else {
-                drop_quietly(b.into_output().err());
+                quietly(|| drop(b.into_output().err()));
             }
             resume_unwind(panic)
         }

@@ -9,7 +9,8 @@ use super::job::{self, Task};
 use super::latch::Countdown;
 use crate::memory::Mutex;
 use crate::steal::pool::PanicPayload;
-use crate::steal::pool::panics::{drop_quietly, keep_first};
+use crate::steal::pool::panics::keep_first;
+use crate::unwind::quietly;
 
 /// Spawns tasks that may borrow whatever outlives the [scope](Fork::scope).
 pub struct Scope<'a, 'env> {
@@ -66,7 +67,7 @@ impl Fork {
         let panic = shared.panic.lock().take();
         match (output, panic) {
             (Err(own), of_task) => {
-                drop_quietly(of_task);
+                quietly(|| drop(of_task));
                 resume_unwind(own)
             }
             (Ok(_), Some(of_task)) => resume_unwind(of_task),

@@ -60,10 +60,8 @@ pub(super) mod panics;
 mod queue;
 mod victims;
 
-use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::any::Any;
 use core::task::{Context, Poll};
 use core::{fmt, mem};
 use std::panic::resume_unwind;
@@ -77,10 +75,9 @@ pub use victims::Policy;
 pub use {cores::domains, victims::Victims};
 
 use crate::memory::Parker;
+pub(super) use crate::unwind::PanicPayload;
 use crate::wait::{Closed, Strategy};
 use crew::Crew;
-
-pub(super) type PanicPayload = Box<dyn Any + Send>;
 
 /// Which of its own tasks a worker runs next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -128,7 +128,7 @@ impl<P: Claims, B: Bells> Producer<P, B> {
         let waited = looks.wait(bells.room(), until, look);
         if B::HAS_SEVERAL {
             // Room may have come for several at once, with one ring.
-            bells.room().ring();
+            bells.room().ring_and_catch();
         }
         waited.unwrap_or(Err(ClaimError::Full))
     }
@@ -209,7 +209,7 @@ impl<C: Records, B: Bells> Consumer<C, B> {
         let waited = looks.wait(bells.items(), until, look);
         if B::HAS_SEVERAL {
             // A claim that ends may be in front of several records, which others have committed before.
-            bells.items().ring();
+            bells.items().ring_and_catch();
         }
         waited.unwrap_or(Err(TryPopError::Empty))
     }
@@ -230,7 +230,7 @@ fn allocate<P: Claims>(
 ) -> Result<P::Room, ClaimError> {
     let allocated = queue.allocate(len);
     if P::CHANGES_IN_VAIN {
-        bells.items().ring();
+        bells.items().ring_and_catch();
     }
     allocated
 }
@@ -298,10 +298,12 @@ struct RingsAfterClaim<'a, P: Claims, B: Bells>(&'a mut B, PhantomData<fn(P)>);
 impl<P: Claims, B: Bells> Drop for RingsAfterClaim<'_, P, B> {
     #[inline(always)] // as the queue's own
     fn drop(&mut self) {
-        self.0.items().ring();
         if P::CHANGES_IN_VAIN {
+            self.0.items().ring_and_catch();
             // An aborted claim may have been in front of committed records, and gives its room back.
             self.0.room().ring();
+        } else {
+            self.0.items().ring();
         }
     }
 }
