@@ -13,7 +13,7 @@ use super::error::{RecvError, SendError};
 use super::party::Party;
 use super::sender::Sent;
 use crate::carrier::Carrier;
-use crate::memory::{Mutex, MutexGuard, yield_now};
+use crate::memory::{AtomicBool, Mutex, MutexGuard, Ordering, yield_now};
 use crate::queue::{TryPopError, TryPushError};
 use crate::unwind::{catch_each, drop_each, go_on, quietly};
 use crate::wait::bell::{Bell, Look};
@@ -55,6 +55,8 @@ pub(super) struct Rendezvous<T> {
     lists: Mutex<Lists<T>>,
     /// Rings when one more waits.
     pub(super) arrivals: Bell,
+    /// As `is_closed` of the lists. A thread that waits reads it at each look, and doesn't take the lock from its partner.
+    closed: AtomicBool,
 }
 
 struct Lists<T> {
@@ -78,7 +80,7 @@ impl<T> Default for Rendezvous<T> {
             entered: 0,
             is_closed: false,
         };
-        Self { lists: Mutex::new(lists), arrivals: Bell::default() }
+        Self { lists: Mutex::new(lists), arrivals: Bell::default(), closed: AtomicBool::new(false) }
     }
 }
 
@@ -221,15 +223,13 @@ impl<T> Rendezvous<T> {
     ) -> Look<Sent> {
         if let Some(known) = waiting {
             known.party.set_waker(waker);
-            let lists = self.lists.lock();
             if known.party.chosen().is_some() {
                 *waiting = None;
                 return Look::Done(Ok(()));
             }
-            if !lists.is_closed {
+            if !self.is_closed() {
                 return Look::NotYet;
             }
-            drop(lists);
             let is_sent = waiting.take().is_none_or(|waiting| self.cancel_send(waiting, message));
             return Look::Done(if is_sent { Ok(()) } else { Err(SendError(())) });
         }
@@ -247,6 +247,11 @@ impl<T> Rendezvous<T> {
         drop(lists);
         self.announce(waiting, |known| _ = self.cancel_send(known, message));
         Look::NotYet
+    }
+
+    /// Whether the lists were closed. A thread that finds it late is woken later.
+    fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
     }
 
     /// Wakes those that look for a wait such as this. If a waker panics, nobody waits any more.
@@ -278,10 +283,10 @@ impl<T> Rendezvous<T> {
             if let Some(known) = waiting {
                 known.party.set_waker(waker);
                 if known.party.chosen().is_none() {
-                    let mut lists = self.lists.lock();
-                    if !lists.is_closed {
+                    if !self.is_closed() {
                         return Look::NotYet;
                     }
+                    let mut lists = self.lists.lock();
                     // Not if it is chosen at the same time.
                     if known.party.give_up().is_none() {
                         lists.remove(known);
@@ -408,6 +413,8 @@ impl<T> Rendezvous<T> {
     pub(super) fn close(&self) -> impl Iterator<Item = Waker> + use<'_, T> {
         let mut lists = self.lists.lock();
         lists.is_closed = true;
+        // Relaxed: the threads that wait are woken below.
+        self.closed.store(true, Ordering::Relaxed);
         let entries = lists.senders.values().chain(lists.receivers.values());
         let all: Vec<_> = entries.map(|entry| entry.waiting.party.clone()).collect();
         drop(lists);
