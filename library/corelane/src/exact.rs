@@ -81,12 +81,11 @@ impl Positions {
         }
     }
 
-    /// Whether all room that is not reserved is taken.
+    /// Whether all room that is not reserved is taken. While a reservation ends, its room may count twice: then
+    /// [`freed`](Self::freed) grows.
     pub(crate) fn is_full(&self) -> bool {
-        let len = self.len() as u64;
-        // Acquire ↔ the fence of `release`: an item that was pushed into reserved room, and the end of the reservation.
-        fence(Ordering::Acquire);
-        len >= self.unreserved.load(Ordering::Relaxed)
+        // Relaxed: a sleeper looks again after the reservation has ended, since a ring follows.
+        self.len() as u64 >= self.unreserved.load(Ordering::Relaxed)
     }
 
     fn new(capacity: u64) -> Self {
@@ -169,7 +168,7 @@ impl<P> Producer<P> {
         let next = released.load(Ordering::Relaxed).wrapping_add(1);
         // Release ↔ Acquire in `freed`: the room of the reservation has come back.
         released.store(next, Ordering::Release);
-        // Release ↔ the fences of `is_full` and `freed`: the end of the reservation, before what this thread pushes or reserves next.
+        // Release ↔ the fence of `freed`: the end of the reservation, before what this thread pushes or reserves next.
         fence(Ordering::Release);
     }
 
