@@ -108,7 +108,7 @@ impl Looks {
             Strategy::SpinThenSleep(looks) => (looks.into(), 0),
             Strategy::Sleep => (0, 0),
         };
-        Awake { pauses, yields, lost: None }
+        Awake { pauses, yields, adapts: self.strategy == Strategy::Adaptive, lost: None }
     }
 
     /// Pauses and yields before a sleep.
@@ -235,6 +235,8 @@ impl Rings for Bell {
 pub(crate) struct Awake {
     pauses: u64,
     yields: u64,
+    /// Whether a yield that takes longer than a sleep is the last one.
+    adapts: bool,
     /// The time of a yield that took longer than a sleep. It was the last yield.
     lost: Option<Duration>,
 }
@@ -252,12 +254,15 @@ impl Awake {
         if is_awake {
             self.yields -= 1;
             // Another thread may need this core to make what is waited for.
-            let took = timed_yield();
-            if took > SLEEP {
-                (self.yields, self.lost) = (0, Some(took));
-            }
+            self.has_yielded(timed_yield());
         }
         is_awake
+    }
+
+    fn has_yielded(&mut self, time: Duration) {
+        if self.adapts && time > SLEEP {
+            (self.yields, self.lost) = (0, Some(time));
+        }
     }
 }
 
@@ -317,4 +322,55 @@ impl Waits {
 /// Whether it is that late.
 pub(crate) fn is_over(until: Option<Instant>) -> bool {
     until.is_some_and(|until| Instant::now() >= until)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_yield_that_costs_more_than_a_sleep_is_the_last_one_for_a_while() {
+        let mut looks = Looks::new();
+        let mut awake = looks.begin();
+        awake.has_yielded(SLEEP);
+        assert_eq!((awake.yields, awake.lost), (MOST, None));
+        awake.has_yielded(100 * SLEEP);
+        awake.pauses = 0;
+        assert!(!awake.again(), "it is time to sleep");
+        looks.end(&awake, true);
+        let next = looks.begin();
+        assert_eq!((next.pauses, next.yields), (PAUSES + PAUSES_FOR_A_YIELD * MOST, 0));
+        looks.no_yields_until = Some(Instant::now());
+        assert_eq!((looks.begin().pauses, looks.begin().yields), (PAUSES, MOST));
+    }
+
+    #[test]
+    fn other_strategies_go_on_as_they_were_told() {
+        let mut awake = Looks::by(Strategy::Yield).begin();
+        awake.has_yielded(100 * SLEEP);
+        awake.pauses = 0;
+        assert!(awake.again());
+    }
+
+    #[test]
+    fn trials_in_vain_become_rare() {
+        let mut looks = Looks::new();
+        let sleeps_before_trial = |looks: &mut Looks| {
+            let mut sleeps = 0;
+            while looks.trial_in > 0 {
+                looks.end(&looks.begin(), false);
+                sleeps += 1;
+            }
+            sleeps
+        };
+        assert_eq!(sleeps_before_trial(&mut looks), SLEEPS);
+        looks.end(&looks.begin(), false);
+        assert_eq!(sleeps_before_trial(&mut looks), 2 * SLEEPS);
+        looks.end(&looks.begin(), false);
+        assert_eq!(sleeps_before_trial(&mut looks), 4 * SLEEPS);
+        // A trial that succeeds is followed by another, and this one is in vain.
+        looks.end(&looks.begin(), true);
+        looks.end(&looks.begin(), false);
+        assert_eq!(sleeps_before_trial(&mut looks), 2 * SLEEPS);
+    }
 }

@@ -28,6 +28,25 @@ fn params<'a>(json: &'a Value, key: &str) -> Vec<&'a Value> {
 }
 
 #[test]
+fn processes_compute_beside() {
+    let args = "channel --test ping-pong --capacity 0,16 --busy 0,2";
+    let json = json_of(&few(args));
+    let beside = json!({ "busy": 2, "nice": 0 });
+    let busy: Vec<_> =
+        results(&json).iter().filter(|result| result["params"]["busy"] == 2).collect();
+    busy.iter().for_each(|result| assert_has(&result["params"], beside.clone()));
+    assert_eq!((busy.len(), results(&json).len()), (4, 8));
+    assert!(printed(&few(args)).contains("beside 2 processes"));
+}
+
+#[test]
+fn a_rendezvous_needs_a_channel_that_has_one() {
+    let refused = output(&wait("leased --test stream --capacity 0"));
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("it has no rendezvous"), "{}", stderr(&refused));
+}
+
+#[test]
 fn streams_have_the_documented_shape() {
     let args = "bbq --test stream --threads 2x3 --placement apart --strategy adaptive,yield";
     let json = json_of(&few(args));
