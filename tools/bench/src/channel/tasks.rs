@@ -49,12 +49,12 @@ pub(super) trait Receiver: Send + 'static {
 /// The answer of a call that sends.
 pub(super) trait Sent {
     /// False if all receivers are gone.
-    fn is_taken(self) -> bool;
+    fn taken(self) -> bool;
 }
 
 impl<E> Sent for Result<(), E> {
     #[inline(always)]
-    fn is_taken(self) -> bool {
+    fn taken(self) -> bool {
         self.is_ok()
     }
 }
@@ -174,7 +174,7 @@ async fn produce<S: Sender>(mut tx: S, producer: u8, parts: Arc<[Part; 2]>) -> R
         while !part.is_over() {
             for _ in 0..stream::CHUNK {
                 let number = number(producer, tally.items + 1);
-                let sent = tx.put(number).await.is_taken();
+                let sent = tx.put(number).await.taken();
                 assert!(sent, "the channel is closed, and all receivers are there");
                 tally.add(number);
             }
@@ -257,7 +257,7 @@ async fn ask<S: Sender, R: Receiver>(mut tx: S, mut rx: R, length: Length) -> As
 async fn ask_once<S: Sender, R: Receiver>(tx: &mut S, rx: &mut R, asked: &mut Asked) {
     let question = asked.questions.items + 1;
     asked.questions.add(question);
-    let _ = tx.put(question).await.is_taken();
+    let _ = tx.put(question).await.taken();
     asked.answers.add(rx.get().await.item().unwrap_or_default());
 }
 
@@ -278,6 +278,6 @@ async fn ask_rarely<S: Sender, R: Receiver>(mut tx: S, mut rx: R, length: Length
 
 async fn answer<R: Receiver, S: Sender>(mut rx: R, mut tx: S) {
     while let Some(question) = rx.get().await.item() {
-        let _ = tx.put(question).await.is_taken();
+        let _ = tx.put(question).await.taken();
     }
 }
