@@ -134,7 +134,7 @@ fn a_queue_without_bounds_is_never_full_and_labelled() {
 
 #[test]
 fn threads_that_share_a_core_yield() {
-    let threads = "bbq --test throughput --threads 8x8 --cores 0 --wait pause,pause-yield,yield";
+    let threads = "bbq --test throughput --threads 8x8 --cores 0 --wait spin,pause-yield,yield";
     let json = json_of(&few(threads));
     let waits: Vec<_> = queues(&json).map(|result| &result["params"]["wait"]).collect();
     assert_eq!(waits, ["yield", "pause-yield"]);

@@ -29,7 +29,7 @@ fn params<'a>(json: &'a Value, key: &str) -> Vec<&'a Value> {
 
 #[test]
 fn processes_compute_beside() {
-    let args = "channel --test ping-pong --capacity 0,16 --busy 0,2";
+    let args = "channel --test ping-pong --placement apart --capacity 0,16 --busy 0,2";
     let json = json_of(&few(args));
     let beside = json!({ "busy": 2, "nice": 0 });
     let busy: Vec<_> =
