@@ -168,7 +168,8 @@ impl<P> Producer<P> {
         let next = released.load(Ordering::Relaxed).wrapping_add(1);
         // Release ↔ Acquire in `freed`: the room of the reservation has come back.
         released.store(next, Ordering::Release);
-        // Release ↔ the fence of `freed`: the end of the reservation, before what this thread pushes or reserves next.
+        // Release ↔ the fence of `freed`: the end of the reservation is visible before this thread's next push
+        // or reservation.
         fence(Ordering::Release);
     }
 

@@ -1,4 +1,4 @@
-//! Each queue's loop in `lane` beside the same loop in `plain`, a program in Cargo's plain release profile, and the same with one
+//! Each queue's loop in `lane` beside the same loop in `plain`, in Cargo's plain release profile and with one
 //! codegen unit. Prints a Markdown table.
 
 #[path = "../cli.rs"]

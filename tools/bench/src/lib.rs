@@ -5,7 +5,7 @@
 //! each queue, with inlined calls as in a user's program.
 
 mod advice;
-mod busy;
+mod beside;
 mod calibration;
 mod catalogue;
 mod channel;
@@ -49,7 +49,7 @@ mod wait;
 mod words;
 mod work;
 
-pub use busy::{COMPUTE, compute};
+pub use beside::{COMPUTE, compute};
 pub use calibration::Calibration;
 pub use catalogue::{Entry, EntryKind, entries, ids, listed};
 pub use corelane::Sides;

@@ -44,7 +44,8 @@ impl Cores {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wait {
-    /// Retries after a pause instruction: one `std::hint::spin_loop` after each failure, as in the loops that people write.
+    /// Retries after a pause instruction: one `std::hint::spin_loop` after each failure, as in the loops
+    /// that people write.
     ///
     /// Without a pause the processor has loads of the awaited line in flight when the line is taken away, and discards
     /// them all: on an EPYC a flag's round trip takes 125 ns without a pause and 105 ns with a pause.
@@ -104,17 +105,12 @@ impl Wait {
     }
 
     #[inline(always)]
-    pub(crate) fn until<T>(self, mut attempt: impl FnMut() -> Option<T>) -> T {
-        let mut failed = 0;
-        loop {
-            if let Some(result) = attempt() {
-                return result;
-            }
-            self.pause(&mut failed);
-        }
+    pub(crate) fn until<T>(self, attempt: impl FnMut() -> Option<T>) -> T {
+        self.until_counted(&mut 0, attempt)
     }
 
-    /// The same. Counts in `stalls` if the first try fails. There is one try in the code, as in the loops that people write.
+    /// The same. Counts in `stalls` if the first try fails. The code has one try, as in the loops that
+    /// people write.
     #[inline(always)]
     pub(crate) fn until_counted<T>(
         self,

@@ -7,7 +7,7 @@ use core_affinity::CoreId;
 use corelane::{Config, Memory, Queue};
 use serde::{Deserialize, Serialize};
 
-use crate::busy::Busy;
+use crate::beside::Beside;
 use crate::kinds::{
     Computation, Handles, HttpLoad, MemoryKind, Mode, Operation, Order, PayloadKind, Placement,
     Regime, Runtime, Sharing, StealPolicy, Strategy, TeamSize, WORD, Workload,
@@ -128,7 +128,7 @@ pub(crate) struct WaitSetting {
     pub(crate) rate: Option<u64>,
     /// What computes beside.
     #[serde(flatten)]
-    pub(crate) busy: Option<Busy>,
+    pub(crate) beside: Option<Beside>,
 }
 
 /// Two processes.
@@ -234,8 +234,8 @@ impl Params {
     }
 
     /// The processes that compute beside.
-    pub(crate) fn busy(&self) -> Option<Busy> {
-        if let Setting::Wait(wait) = &self.setting { wait.busy } else { None }
+    pub(crate) fn beside(&self) -> Option<Beside> {
+        if let Setting::Wait(wait) = &self.setting { wait.beside } else { None }
     }
 
     /// The name of the suite on command lines and in results.

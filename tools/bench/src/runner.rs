@@ -179,8 +179,8 @@ fn sample(plan: &Plan, cell: &Cell) -> Result<Sample, Failure> {
     let (params, length) = (&cell.params, cell.length);
     let trial = Trial { params, length, cores: &plan.cores, schedule: &plan.schedule };
     let broken = |what| Failure::Run(format!("{} is broken: {what}", cell.entry.info.id));
-    let busy = params.busy().map(|busy| busy.start(&plan.cores)).transpose();
-    let _until_the_end = busy.map_err(Failure::Run)?;
+    let beside = params.beside().map(|beside| beside.start(&plan.cores)).transpose();
+    let _until_the_end = beside.map_err(Failure::Run)?;
     cell.entry.measure(cell.test, &trial).map_err(broken)
 }
 

@@ -3,7 +3,7 @@
 use core_affinity::CoreId;
 use corelane_report::Failure;
 
-use crate::busy::Busy;
+use crate::beside::Beside;
 use crate::catalogue::{Entry, called, ids_among};
 use crate::channel::{self, ChannelKernel};
 use crate::cores;
@@ -64,7 +64,7 @@ impl Plan {
         if args.test.iter().any(|test| matches!(test, Test::Stream | Test::PingPong)) {
             notes.extend(check_sizes(&sizes, &args.queues, &queues)?);
         }
-        args.busy().flatten().try_for_each(Busy::check).map_err(Failure::Usage)?;
+        args.beside().flatten().try_for_each(Beside::check).map_err(Failure::Usage)?;
         let mut cells = Vec::new();
         for &test in &args.test {
             for setting in args.settings(test, &sizes, &cores) {
@@ -86,7 +86,7 @@ struct Condition {
     runtime: Runtime,
     sleeps: Option<bool>,
     rate: Option<u64>,
-    busy: Option<Busy>,
+    beside: Option<Beside>,
 }
 
 impl WaitArgs {
@@ -138,9 +138,9 @@ impl WaitArgs {
                 let placement = cores::simplest(threads, placement, cores);
                 for &sleeps in sleeps(test, runtime) {
                     for rate in self.rates(test) {
-                        for busy in self.busy() {
+                        for beside in self.beside() {
                             let condition =
-                                Condition { size, placement, runtime, sleeps, rate, busy };
+                                Condition { size, placement, runtime, sleeps, rate, beside };
                             if !all.contains(&condition) {
                                 all.push(condition);
                             }
@@ -176,9 +176,9 @@ impl WaitArgs {
     }
 
     /// What computes beside.
-    fn busy(&self) -> impl Iterator<Item = Option<Busy>> {
+    fn beside(&self) -> impl Iterator<Item = Option<Beside>> {
         self.busy.iter().flat_map(|&processes| {
-            let beside = move |&nice| Some(Busy { processes: processes.into(), nice });
+            let beside = move |&nice| Some(Beside { processes: processes.into(), nice });
             self.nice.iter().map(move |nice| beside(nice).filter(|_| processes > 0))
         })
     }
@@ -213,7 +213,7 @@ impl WaitArgs {
     /// Refuses a schedule without items.
     fn check_rate(&self, test: Test, condition: &Condition) -> Result<(), Failure> {
         let (Some(rate), Length::Time(time)) =
-            (condition.rate, self.length(test, 1, condition.busy.is_some()))
+            (condition.rate, self.length(test, 1, condition.beside.is_some()))
         else {
             return Ok(());
         };
@@ -244,7 +244,7 @@ fn row(
     capacity: usize,
     cores: &[CoreId],
 ) -> Vec<Cell> {
-    let &Condition { size, placement, runtime, sleeps, rate, busy } = condition;
+    let &Condition { size, placement, runtime, sleeps, rate, beside } = condition;
     let threads = if test == Test::FanIn { 2 } else { size.threads() };
     let is_shared = cores::are_shared(threads, cores);
     let TeamSize { producers, consumers } = size;
@@ -261,12 +261,12 @@ fn row(
         let strategy = channel.way.strategy;
         channel.way.runtime == runtime
             && args.strategy.contains(&strategy)
-            && !((is_shared || busy.is_some()) && strategy == Strategy::Spin)
+            && !((is_shared || beside.is_some()) && strategy == Strategy::Spin)
     };
     let cell = |entry: &'static Entry, way: Way| {
-        let setting = Setting::Wait(WaitSetting { size, placement, way, sleeps, rate, busy });
+        let setting = Setting::Wait(WaitSetting { size, placement, way, sleeps, rate, beside });
         let params = Params { capacity, wait: Wait::Within, setting };
-        let length = args.length(test, threads.div_ceil(cores.len()), busy.is_some());
+        let length = args.length(test, threads.div_ceil(cores.len()), beside.is_some());
         Cell { entry, test, params, length }
     };
     let ways = |entry: &'static Entry| {

@@ -55,7 +55,7 @@
 //!
 //! | dropped before it is ready | its message |
 //! |---|---|
-//! | a receive | stays in the channel. With capacity 0 a sender may have chosen this future: then the next receiver gets the message |
+//! | a receive | stays in the channel. With capacity 0 the next receiver gets it if a sender has chosen this future |
 //! | a send | is dropped, and is not sent. With capacity 0 a receiver may have taken it |
 //!
 //! A task whose channel is always ready lets others run. Each thread counts the futures that are ready at their first look. After 128 the next one is

@@ -55,7 +55,8 @@ pub(super) struct Rendezvous<T> {
     lists: Mutex<Lists<T>>,
     /// Rings when one more waits.
     pub(super) arrivals: Bell,
-    /// As `is_closed` of the lists. A thread that waits reads it at each look, and doesn't take the lock from its partner.
+    /// As `is_closed` of the lists. A thread that waits reads it at each look, so that its partner gets the
+    /// lock.
     closed: AtomicBool,
 }
 
@@ -183,8 +184,8 @@ impl<T> Rendezvous<T> {
         })
     }
 
-    /// Gives the message to a receiver that waits. If there is none, returns the lock: until it is given back, none begins to
-    /// wait.
+    /// Gives the message to a receiver that waits. If no receiver waits, returns the lock: while it is held, no
+    /// receiver begins to wait.
     fn offer(&self, message: &mut Carrier<T>) -> Result<(), MutexGuard<'_, Lists<T>>> {
         loop {
             let mut lists = self.lists.lock();

@@ -270,8 +270,8 @@ impl<T> Producer<T> {
         true
     }
 
-    /// Publishes the first `i` items of the line to the consumer. `line` and `start` are those of the place: the compiler
-    /// would load them again after an item was written, since it may take the slot for a part of the handle.
+    /// Publishes the first `i` items of the line to the consumer. `line` and `start` are those of the place:
+    /// after a write to a slot the compiler would load them again, since the slot might be part of the handle.
     #[inline(always)]
     fn show(&mut self, line: Line<T>, start: u64, i: usize) {
         // Release ↔ Acquire in `Line::filled`: the items.

@@ -12,8 +12,8 @@
 //! Each ring wakes one sleeper, in the order in which they came. A sleeper that is woken and has no use for it, because it has
 //! found the change already or gives up, wakes the next one: no ring is lost.
 //!
-//! If wakers panic, all others are woken, and then the first panic goes on in the call that has rung. A panic would take with it
-//! what the call has in hand, such as an item that was popped: such a call catches it.
+//! If wakers panic, all others are woken, and then the first panic goes on in the call that has rung. A call
+//! that holds an item it has popped catches the panic instead, or the item would be lost.
 
 use alloc::collections::BTreeMap;
 use core::task::{Poll, Waker};
@@ -310,7 +310,8 @@ impl Bell {
         true
     }
 
-    /// The sleeper sleeps no more. If it was woken, it wakes the next one. Returns the panic of that one.
+    /// Removes the sleeper. If a ring has removed it before, wakes the next sleeper, and returns the panic of
+    /// that waker.
     fn leave(&self, number: u64) -> Option<PanicPayload> {
         if self.withdraw(number) { self.wake_first(1) } else { None }
     }

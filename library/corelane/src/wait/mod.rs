@@ -33,8 +33,8 @@
 //! # Ok::<(), corelane::CapacityError>(())
 //! ```
 //!
-//! A call may wake tasks of the other side. If wakers panic, all others are woken first. Then the first panic goes on, but not in a
-//! pop that has its item: that returns the item. A push whose call panics has pushed its item, or drops it.
+//! A call may wake tasks of the other side. If wakers panic, all others are woken first. Then the first panic
+//! goes on. A pop that has its item catches the panic and returns the item. A push whose call panics has pushed its item, or drops it.
 //!
 //! Threads that wait for each other in a circle wait for ever, and so does a thread that waits for an item when it has the only
 //! producer itself.

@@ -11,8 +11,8 @@ use crate::memory::{Parker, limit, pause, timed_yield, yield_now};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Strategy {
-    /// Looks and yields for some microseconds, less if that was in vain lately, and then sleeps. On a machine that other
-    /// processes keep busy, where a yield costs more than a sleep, it pauses instead of yielding.
+    /// Looks and yields for some microseconds, less if that was in vain lately, and then sleeps. Where a
+    /// yield costs more than a sleep, as on a machine that other processes keep busy, it pauses instead.
     #[default]
     Adaptive,
     /// Looks all the time. It takes a whole core.
@@ -77,7 +77,8 @@ const A_ROW: u64 = 16;
 
 /// A yield that takes longer has cost more than a sleep: another process got its time slice.
 const SLEEP: Duration = Duration::from_micros(50);
-/// After such a yield, the thread doesn't yield for so many times its length: it loses a fiftieth of its time at most.
+/// After such a yield the thread doesn't yield again for 50 times the length of that yield. So long yields take
+/// a fiftieth of its time at most.
 const WITHOUT_YIELDS: u32 = 50;
 /// Pauses in place of a yield meanwhile. They take about as long as a yield on which no other thread runs.
 const PAUSES_FOR_A_YIELD: u64 = limit(20, 0);

@@ -236,7 +236,8 @@ mod tests {
         let sleeps = (test == Test::PingPong).then_some(false);
         let size = TeamSize { producers, consumers: 1 };
         let (placement, way) = (Placement::Mixed, kernel.way);
-        let setting = WaitSetting { size, placement, way, sleeps, rate: Some(100_000), busy: None };
+        let setting =
+            WaitSetting { size, placement, way, sleeps, rate: Some(100_000), beside: None };
         let params =
             Params { capacity: 16, wait: Wait::Within, setting: Setting::Wait(setting.clone()) };
         let length = match test {

@@ -3,7 +3,7 @@
 use corelane_report::{name, short};
 
 use super::{Column, MAX, P50, P99, P999, PER_S, RATIO_FLOOR, RATIO_PEER, RUN, TIMES_FLOOR};
-use crate::busy::Busy;
+use crate::beside::Beside;
 use crate::kinds::{Mode, Runtime, Test};
 use crate::params::WaitSetting;
 use crate::results::{CellResult, Results};
@@ -42,9 +42,11 @@ pub(super) fn titles(result: &CellResult, wait: &WaitSetting) -> (String, Option
         (Mode::Async, runtime) => format!("tasks of {}", name(&runtime)),
     };
     let (capacity, placement) = (result.params.capacity, name(&wait.placement));
-    let beside = match wait.busy {
-        Some(Busy { processes, nice: 0 }) => format!(", beside {processes} processes"),
-        Some(Busy { processes, nice }) => format!(", beside {processes} processes of nice {nice}"),
+    let beside = match wait.beside {
+        Some(Beside { processes, nice: 0 }) => format!(", beside {processes} processes"),
+        Some(Beside { processes, nice }) => {
+            format!(", beside {processes} processes of nice {nice}")
+        }
         None => String::new(),
     };
     let title = format!("{what}, {mode}, capacity {capacity}, placed {placement}{beside}");
@@ -82,7 +84,7 @@ pub(super) fn legend(test: Test) -> &'static str {
              for an item. sleeps: how often a thread slept for an item. spin, yield: plain handles that try again."
         }
         Test::PingPong => {
-            "Busy: the mean of a round trip; otherwise the median, from the send. × floor: of line_rtt, or of futex_rtt if \
+            "Beside: the mean of a round trip; otherwise the median, from the send. × floor: of line_rtt, or of futex_rtt if \
              threads sleep before. cpu ns: processor time of all threads for a round trip, without pauses; of tasks with pauses. \
              sleeps: how often a thread slept, pauses included."
         }

@@ -14,7 +14,7 @@ pub const COMPUTE: &str = "compute";
 
 /// Processes that compute, which share the cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Busy {
+pub(crate) struct Beside {
     /// Number of processes.
     #[serde(rename = "busy")]
     pub(crate) processes: usize,
@@ -25,7 +25,7 @@ pub(crate) struct Busy {
 /// The processes of a measurement. They end when this is dropped.
 pub(crate) struct Processes(Vec<Child>);
 
-impl Busy {
+impl Beside {
     /// Starts the processes, and returns when they compute. They take the cores in turn.
     pub(crate) fn start(self, cores: &[CoreId]) -> Result<Processes, String> {
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
