@@ -4,7 +4,7 @@ use std::hint::{black_box, spin_loop};
 use std::ops::Add;
 use std::time::Instant;
 
-use corelane::{SingleProducer, WriteChunkUninit, lamport, spsc};
+use corelane::{SingleProducer, WriteChunkUninit, spsc};
 
 use crate::pair::{self, Gate};
 use crate::{Case, Row};
@@ -96,9 +96,9 @@ const RING: usize = 8192;
 
 pub const ROWS: &[Row] = &[
     (U64, "linering", || in_blocks!(u64, spsc::queue(RING).expect("memory"), commit)),
-    (U64, "blq", || in_blocks!(u64, lamport::batched::queue(RING).expect("memory"), commit)),
+    (U64, "blq", || in_blocks!(u64, spsc::chunk_queue(RING).expect("memory"), commit)),
     (U64, "rtrb", || in_blocks!(u64, rtrb::RingBuffer::new(RING), commit_rtrb)),
     (F32, "linering", || in_blocks!(f32, spsc::queue(RING).expect("memory"), commit)),
-    (F32, "blq", || in_blocks!(f32, lamport::batched::queue(RING).expect("memory"), commit)),
+    (F32, "blq", || in_blocks!(f32, spsc::chunk_queue(RING).expect("memory"), commit)),
     (F32, "rtrb", || in_blocks!(f32, rtrb::RingBuffer::new(RING), commit_rtrb)),
 ];

@@ -31,7 +31,7 @@
 //! | you have | take |
 //! |---|---|
 //! | threads or tasks that wait | [`channel::bounded`], [`channel::unbounded`] |
-//! | one producer, one consumer | [`spsc::queue`] |
+//! | one producer, one consumer | [`spsc::queue`]; for blocks of hundreds of items [`spsc::chunk_queue`] |
 //! | several producers or several consumers, or both | [`mpmc::queue`], [`mpsc::queue`], [`spmc::queue`] |
 //! | an unknown number of waiting items | [`spsc::unbounded_queue`], [`mpmc::unbounded_queue`] |
 //! | byte records of different lengths | [`record_ring::queue`] from one to one, [`bytes::queue`] between several |

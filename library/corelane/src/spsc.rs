@@ -19,13 +19,14 @@
 //! A chunk may be as long as the ring. The queues of [`lamport`](crate::lamport), [`mc_ring`](crate::mc_ring) and
 //! [`block::single`](crate::block::single) lend their slots in place. The other queues copy the items of a chunk through a
 //! buffer. This includes [`line_ring`](crate::line_ring), the default. A chunk of [`segmented`] lies in one of its rings.
-//! For blocks of hundreds of items only, take [`lamport::batched`](crate::lamport::batched).
+//! For blocks of hundreds of items only, take [`chunk_queue`].
 //!
 //! A handle is fastest as a local variable of the loop that uses it: the compiler keeps its fields in registers.
 //! Through a reference each push or pop also stores a field.
 
 pub use crate::line_ring::{Consumer, Producer, queue_with};
 
+use crate::lamport::batched;
 use crate::queue::{CapacityError, Config};
 use crate::segmented;
 
@@ -49,6 +50,43 @@ use crate::segmented;
 /// If `capacity` is 0 or too large for memory.
 pub fn queue<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     crate::line_ring::queue(capacity)
+}
+
+/// A queue whose chunks are its slots, for blocks of hundreds of items: the [batched Lamport queue](batched).
+///
+/// The producer fills the slots themselves, and the consumer reads them there. The chunks of [`queue`] are copies. For
+/// items one by one take `queue`.
+///
+/// ```
+/// use corelane::spsc;
+///
+/// let (mut tx, mut rx) = spsc::chunk_queue(8192)?;
+/// tx.write_chunk_uninit(1024)?.fill_from_iter((0..1024).map(|n| n as f32));
+/// let block = rx.read_chunk_exact(1024)?;
+/// let (first, second) = block.as_slices();
+/// assert_eq!(first.iter().chain(second).sum::<f32>(), 523_776.0);
+/// block.commit_all();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// If `capacity` is 0 or too large for memory.
+pub fn chunk_queue<T: Send>(
+    capacity: usize,
+) -> Result<(batched::Producer<T>, batched::Consumer<T>), CapacityError> {
+    batched::queue(capacity)
+}
+
+/// As [`chunk_queue`], with all options. In [memory mapped twice](crate::Memory::Mirrored) a chunk is one slice.
+///
+/// # Errors
+///
+/// As [`chunk_queue`].
+pub fn chunk_queue_with<T: Send>(
+    config: Config,
+) -> Result<(batched::Producer<T>, batched::Consumer<T>), CapacityError> {
+    batched::queue_with(config)
 }
 
 /// A queue that is never full: the [queue of rings](crate::segmented).

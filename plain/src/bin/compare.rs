@@ -93,18 +93,24 @@ fn is_chosen(options: &Options, case: &Case) -> bool {
 /// Nanoseconds of each queue in one run of a program.
 type Values = BTreeMap<String, f64>;
 
-const HEADING: &str = "| suite | queue | `lane` | plain | one unit | `lane` ÷ better | quartiles |
-|---|---|--:|--:|--:|--:|--:|";
+const HEADING: &str =
+    "| suite | queue | `lane` | plain | one unit | `lane` ÷ better | quartiles | better ÷ itself |
+|---|---|--:|--:|--:|--:|--:|--:|";
 
-/// Medians over rounds. The ratio is that of `lane` to the faster of the other two, in each round.
+/// Medians over rounds. The ratio is that of `lane` to the faster of the other two, in each round. The last column has the
+/// quartiles of this faster program, divided by its median: how much its own runs differ.
 fn print_row(case: &str, queue: &str, turns: &[[Values; 3]]) {
     let of = |program: usize| turns.iter().filter_map(move |turn| turn[program].get(queue));
     let medians = [0, 1, 2].map(|program| quartiles(of(program).copied())[1]);
     let better = if medians[1] <= medians[2] { 1 } else { 2 };
     let ratio = |turn: &[Values; 3]| Some(turn[0].get(queue)? / turn[better].get(queue)?);
     let [low, median, high] = quartiles(turns.iter().filter_map(ratio));
+    let [least, own, most] = quartiles(of(better).copied());
+    let [least, most] = [least / own, most / own];
     let [lane, plain, one] = medians.map(short);
-    println!("| {case} | {queue} | {lane} | {plain} | {one} | {median:.2} | {low:.2}–{high:.2} |");
+    println!(
+        "| {case} | {queue} | {lane} | {plain} | {one} | {median:.2} | {low:.2}–{high:.2} | {least:.2}–{most:.2} |"
+    );
 }
 
 fn quartiles(values: impl Iterator<Item = f64>) -> [f64; 3] {

@@ -17,7 +17,7 @@
 //!
 #![doc = advice!(linering)]
 //!
-//! [`blq`](crate::lamport::batched) lends its slots.
+//! [`spsc::chunk_queue`](crate::spsc::chunk_queue) lends its slots.
 //!
 //! | | |
 //! |---|---|
@@ -25,7 +25,7 @@
 //! | capacity | as asked, rounded up to whole lines. The ring has L·n slots, in L lines of n items: the consumer may not have given emptied lines back yet |
 //! | lines | n is as many as fit beside 8 bytes in 64. For items of 29 to 1024 bytes n is 8, and a line is several lines of the machine, the first with the counter; for larger items n is 1. L = ⌈capacity/n⌉ + G + 1 |
 //! | G, lines given back together | 64, at most ⌈¼·capacity/n⌉; set by [`Config::batch`] in items, rounded down to a power of two of lines |
-//! | a chunk | of any length up to the free slots, or the items; one slice, a copy. [`blq`](crate::lamport::batched) lends its slots themselves |
+//! | a chunk | of any length up to the free slots, or the items; one slice, a copy |
 //! | misses per item | while the consumer is behind: producer 1/n, consumer 2/n (a read and the hand-back), and 1/(G·n) each for `read`. While the consumer waits for each item: 1 each, for the line |
 //! | paper | none. Slots with their own state: FastForward. Distance: B-Queue. A flag that needs no clearing: NVMe's phase bit |
 //!
