@@ -1,5 +1,6 @@
 //! `lane verify`: which orderings the queues need, and whether their histories are linearizable.
 
+mod explored;
 mod histories;
 mod kept;
 mod orderings;
@@ -55,6 +56,11 @@ struct VerifyArgs {
     /// if none failed. That takes a third of the time, and doesn't detect that a surviving ordering has become needed.
     #[arg(long, value_name = "FILE", conflicts_with = "big")]
     kept: Option<PathBuf>,
+
+    /// Trust what the tests of corelane-models of the same sources wrote to the file that `CORELANE_EXPLORED` named: a
+    /// model that passed there isn't run again without a weaker ordering.
+    #[arg(long, value_name = "FILE", conflicts_with = "histories")]
+    explored: Option<PathBuf>,
 
     /// Where the results go. The page shows the sources with the verdict beside each line.
     #[command(flatten)]
@@ -122,7 +128,8 @@ fn check_orderings(args: &VerifyArgs, queues: &[&str]) -> Result<bool, Failure> 
     let what =
         format!("runs the models of {} queues, and again with each ordering weaker", queues.len());
     announce(&what, shared(of_a_queue * queues.len() as u32));
-    let verification = orderings::verify(queues, args.big, &kept)?;
+    let explored = args.explored.as_deref().map(explored::read).transpose()?.unwrap_or_default();
+    let verification = orderings::verify(queues, args.big, &kept, &explored)?;
     files.publish(&verification, &page::document(&verification, !args.queues.is_empty()))?;
     Ok(verification.is_sound())
 }

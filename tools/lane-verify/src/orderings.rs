@@ -9,6 +9,7 @@ use corelane_models::{
 use corelane_report::{Failure, Progress, interrupt};
 use rayon::prelude::*;
 
+use crate::explored::Explored;
 use crate::kept::{Kept, Known};
 use crate::outcome::{Evidence, QueueTable, SeededBug, Verification, Weakened};
 use crate::unreached;
@@ -22,11 +23,13 @@ type ModelOutcome = Result<Exploration, String>;
 
 /// Makes the ordering tables of `queues`, or of the queues that are finished before Ctrl-C.
 ///
-/// The big models are run only `with_big`. Weakenings that survived in `kept` are not tried again.
+/// The big models are run only `with_big`. Weakenings that survived in `kept` are not tried again, and models that passed in
+/// `explored` are run with weakenings only.
 pub(crate) fn verify(
     queues: &[&str],
     with_big: bool,
     kept: &Kept,
+    explored: &Explored,
 ) -> Result<Verification, Failure> {
     let begin = Instant::now();
     let mut verification = Verification::new(find_seeded_bugs(queues)?);
@@ -35,7 +38,8 @@ pub(crate) fn verify(
     for (number, &queue) in (1..).zip(queues) {
         let of_queue = models.iter().filter(|model| model.queue == queue).cloned().collect();
         let title = format!("{queue}, {number} of {}", queues.len());
-        verification.queues.extend(Table { title, queue, models: of_queue, kept, queues }.make()?);
+        let table = Table { title, queue, models: of_queue, kept, explored, queues };
+        verification.queues.extend(table.make()?);
     }
     verification.share_evidence();
     // The sites of a broken queue are not known.
@@ -69,6 +73,7 @@ struct Table<'a> {
     queue: &'a str,
     models: Vec<Model>,
     kept: &'a Kept,
+    explored: &'a Explored,
     queues: &'a [&'a str],
 }
 
@@ -91,6 +96,9 @@ impl Table<'_> {
     fn make(&self) -> Result<Option<QueueTable>, Failure> {
         let outcomes = in_parallel(&format!("{}: models", self.title), &self.models, |model| {
             let name = model.to_string();
+            if let Some(run) = self.explored.get(&name) {
+                return Ok((name, Ok(run.clone()), 0.0));
+            }
             let (outcome, seconds) =
                 ask(&name, Errand::Model { name: name.clone(), weakening: None })?;
             Ok((name, outcome, seconds))

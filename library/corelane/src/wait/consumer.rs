@@ -131,7 +131,7 @@ impl<C: queue::Consumer> Consumer<C> {
     /// The future takes an item only when it is ready: if it is dropped before, all items are in the queue. A future that is
     /// neither polled nor dropped when an item comes keeps other consumers of the queue waiting.
     ///
-    /// A task that pops again and again without a wait lets others run: after 128 items its next future is pending once.
+    /// A task that pops again and again without a wait lets others run: after a millisecond a future is pending once.
     pub fn pop_async(&mut self) -> PopFuture<'_, C> {
         let wait = Wait::at(self.bells.items());
         PopFuture { queue: &mut self.queue, room: self.bells.room(), wait }

@@ -143,7 +143,7 @@ impl<C: queue::Consumer> Inbox<C> {
     /// As [`pop`](Self::pop), in a task.
     ///
     /// If the future is dropped before it is ready, all items are in their queues. A task that pops again and again without a wait lets others run:
-    /// after 128 items its next future is pending once.
+    /// after a millisecond a future is pending once.
     pub fn pop_async(&mut self) -> InboxFuture<'_, C> {
         InboxFuture { inbox: self, sleep: Sleep::default() }
     }

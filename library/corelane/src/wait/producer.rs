@@ -146,7 +146,7 @@ impl<P: queue::Producer> Producer<P> {
     /// The future has the item until it is ready. If it is dropped before, the item is dropped with it, and is not in the queue.
     /// A future that is neither polled nor dropped when there is room keeps other producers of the queue waiting.
     ///
-    /// A task that pushes again and again without a wait lets others run: after 128 items its next future is pending once.
+    /// A task that pushes again and again without a wait lets others run: after a millisecond a future is pending once.
     ///
     /// # Errors
     ///
