@@ -42,7 +42,7 @@ pub(crate) fn measure<T: Payload, Q: Queue<T>>(
     }
     // The first thread starts after the others.
     tasks.rotate_left(1);
-    let reports = pair::all(tasks, || ());
+    let reports = pair::all(tasks, &|| ());
     // All threads after a wrong message count it.
     let wrong = reports.iter().map(|report| report.1).max().unwrap_or(0);
     // Only the first thread has measured a time.

@@ -236,7 +236,7 @@ pub(crate) fn run_on<A: Send, B: Send>(
         (consumes, Box::new(|| consumed = Some(black_box(consumer)()))),
         (produces, Box::new(|| produced = Some(black_box(producer)()))),
     ];
-    all(tasks, || ());
+    all(tasks, &|| ());
     (produced.expect("its thread is done"), consumed.expect("its thread is done"))
 }
 
@@ -246,7 +246,7 @@ pub(crate) type Task<'a, R> = (Option<CoreId>, Box<dyn FnOnce() -> R + Send + 'a
 
 /// Runs all tasks at the same time, each in a thread of its own, and returns their results. This thread runs
 /// `meanwhile`.
-pub(crate) fn all<R: Send>(tasks: Vec<Task<'_, R>>, meanwhile: impl FnOnce()) -> Vec<R> {
+pub(crate) fn all<R: Send>(tasks: Vec<Task<'_, R>>, meanwhile: &dyn Fn()) -> Vec<R> {
     thread::scope(|scope| {
         let mut threads = Vec::new();
         for (core, task) in tasks {

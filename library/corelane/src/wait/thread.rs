@@ -75,11 +75,12 @@ const MOST_SLEEPS: u64 = 1024;
 /// After this number of waits in a row without a sleep, a sleep is an accident: a trial follows at once.
 const A_ROW: u64 = 16;
 
-/// A yield that takes longer has cost more than a sleep: another process got its time slice.
-const SLEEP: Duration = Duration::from_micros(50);
-/// After such a yield the thread doesn't yield again for 50 times the length of that yield. So long yields take
-/// a fiftieth of its time at most.
-const WITHOUT_YIELDS: u32 = 50;
+/// A yield that takes longer has cost more than a sleep: another process got its time slice. In a shorter one another thread of this
+/// program may have filled or emptied the queue.
+const SLEEP: Duration = Duration::from_micros(150);
+/// After such a yield the thread doesn't yield again for 10 times the length of that yield. So long yields take
+/// an eleventh of its time at most.
+const WITHOUT_YIELDS: u32 = 10;
 /// Pauses in place of a yield meanwhile. They take about as long as a yield on which no other thread runs.
 const PAUSES_FOR_A_YIELD: u64 = limit(20, 0);
 

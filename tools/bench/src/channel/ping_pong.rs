@@ -72,7 +72,7 @@ pub(super) fn measure<C: Channel>(
         };
         tasks.push((core, Box::new(answer)));
     }
-    sample(pair::all(tasks, || ()))
+    sample(pair::all(tasks, &|| ()))
 }
 
 fn sample(sides: Vec<Side>) -> Result<Sample, String> {

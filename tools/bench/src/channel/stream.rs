@@ -87,7 +87,7 @@ pub(super) fn measure<C: Channel>(
     for (rx, core) in rxs.into_iter().zip(&mut seats) {
         tasks.push((core, Box::new(move || consume(black_box(rx), common))));
     }
-    let mut reports = pair::all(tasks, || common.keep_time());
+    let mut reports = pair::all(tasks, &|| common.keep_time());
     let consumers = reports.split_off(producers);
     let sides = [reports, consumers];
     let used = sides

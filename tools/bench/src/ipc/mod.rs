@@ -21,6 +21,7 @@ mod stream;
 mod system;
 
 use std::fmt;
+use std::hint::black_box;
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
 use std::time::Instant;
@@ -33,6 +34,7 @@ use serde::{Deserialize, Serialize};
 use crate::catalogue::Entry;
 use crate::channel::{Usage, between};
 use crate::kinds::{Strategy, Test};
+use crate::pair::{self, Task};
 use crate::params::{IpcSetting, Length, Trial};
 use crate::sample::Sample;
 
@@ -249,14 +251,11 @@ impl Starter<'_> {
 
     /// Runs this process's part on its core.
     fn here<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        let core = self.cores()[0];
-        std::thread::scope(|scope| {
-            let thread = scope.spawn(move || {
-                core.map(core_affinity::set_for_current);
-                work()
-            });
-            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        })
+        let mut result = None;
+        let task: Vec<Task<'_, ()>> =
+            vec![(self.cores()[0], Box::new(|| result = Some(black_box(work)())))];
+        pair::all(task, &|| ());
+        result.expect("its thread is done")
     }
 }
 

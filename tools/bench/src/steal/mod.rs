@@ -145,7 +145,7 @@ fn measure<D: Deque>(
     }
     let of_owner = &shared;
     tasks.push((core(0), Box::new(move || own(owner, run, trial.length, of_owner))));
-    let mut did = pair::all(tasks, || ());
+    let mut did = pair::all(tasks, &|| ());
     let own = did.pop().expect("the owner came last");
     let stolen = did.pop().unwrap_or_default();
     if own.sum.wrapping_add(stolen.sum) != sum_of(own.items) {

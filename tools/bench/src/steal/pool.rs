@@ -54,7 +54,7 @@ pub(super) fn measure<D: Deque>(trial: &Trial<'_>, pool: PoolSetting) -> Result<
     };
     let all = deques.into_iter().zip(thieves).enumerate();
     let tasks: Vec<Task<'_, Worker<D>>> = all.map(worker).collect();
-    let mut workers = pair::all(tasks, || ());
+    let mut workers = pair::all(tasks, &|| ());
     // What is left is got by nobody else.
     workers.iter_mut().for_each(|worker| worker.get_all());
     let sum = |of: fn(&Worker<D>) -> u64| workers.iter().map(of).fold(0, u64::wrapping_add);

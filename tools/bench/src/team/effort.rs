@@ -18,6 +18,8 @@ pub(super) struct Who {
     pub(super) produces: bool,
     pub(super) number: u8,
     pub(super) wait: Wait,
+    /// Whether its operations have a fixed rate.
+    pub(super) has_timetable: bool,
 }
 
 /// A thread's work before each operation.
@@ -25,10 +27,14 @@ pub(super) trait Effort: Sized {
     /// Operations between two checks whether the time is over: so few that they take no time, and so many that the
     /// checks cost nothing.
     const CHUNK: u64;
-    /// Whether a failed operation is retried. Otherwise the item of a failed push is lost.
-    const RETRIES: bool = true;
 
     fn of(who: Who) -> Self;
+
+    /// Whether a failed operation is retried. Otherwise the item of a failed push is lost.
+    #[inline(always)]
+    fn retries(&self) -> bool {
+        true
+    }
 
     /// Called before an operation, but not before a retry.
     #[inline(always)]
@@ -75,18 +81,36 @@ impl Spins {
     }
 }
 
+/// No work, or operations at a fixed rate: in one loop, where a call is timed by itself.
+pub(super) struct MayWait(Option<Timetable>);
+
+impl Effort for MayWait {
+    const CHUNK: u64 = 1;
+
+    fn of(who: Who) -> Self {
+        Self(who.has_timetable.then(|| Timetable::of(who)))
+    }
+
+    #[inline(always)]
+    fn retries(&self) -> bool {
+        self.0.is_none()
+    }
+
+    #[inline(always)]
+    fn before(&mut self) {
+        self.0.iter_mut().for_each(Timetable::before);
+    }
+}
+
 /// Operations at a fixed rate.
-pub(super) struct Timetable {
+struct Timetable {
     clock: Clock,
     due: u64,
     interval: u64,
     wait: Wait,
 }
 
-impl Effort for Timetable {
-    const CHUNK: u64 = 1;
-    const RETRIES: bool = false;
-
+impl Timetable {
     fn of(who: Who) -> Self {
         let clock = Clock::get();
         let rate = if who.produces { PRODUCER_RATE } else { CONSUMER_RATE };
@@ -97,6 +121,8 @@ impl Effort for Timetable {
         Self { clock, due, interval, wait: who.wait }
     }
 
+    /// Waits until the next operation is due.
+    #[inline(never)]
     fn before(&mut self) {
         let mut failed = 0;
         while self.clock.now() < self.due {
@@ -112,7 +138,7 @@ mod tests {
 
     #[test]
     fn spins_are_random_bounded_and_the_same_in_all_runs() {
-        let who = Who { produces: true, number: 3, wait: Wait::Spin };
+        let who = Who { produces: true, number: 3, wait: Wait::Spin, has_timetable: false };
         let lengths = || {
             let mut spins = Spins::of(who);
             (0..10_000).map(move |_| spins.next())

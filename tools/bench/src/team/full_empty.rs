@@ -23,7 +23,7 @@ pub(super) fn measure<T: Payload, Q: Queue<T>>(
         Some(Operation::Push) => full::<T, Q>(trial),
         _ => empty::<T, Q>(trial),
     };
-    let mut results = pair::all(vec![(Some(trial.cores[0]), Box::new(work))], || ());
+    let mut results = pair::all(vec![(Some(trial.cores[0]), Box::new(work))], &|| ());
     results.pop().expect("its thread is done").map(Sample::of)
 }
 

@@ -18,7 +18,7 @@ use hdrhistogram::Histogram;
 
 use self::account::check;
 use self::common::Common;
-use self::effort::{Effort, NoEffort, Spins, Timetable, Who};
+use self::effort::{Effort, MayWait, NoEffort, Spins, Who};
 pub(crate) use self::floors::FLOORS;
 use self::probe::{Calls, Probe, Silent, Stays, typical};
 use self::thread::{Receiver, Sender, ThreadReport, Worker};
@@ -44,12 +44,10 @@ pub(crate) fn measure<N: Payload, B: Payload, Q: Queue<N> + Queue<B>>(
 ) -> Result<Sample, String> {
     let threads: Threads = match (test, team.workload) {
         (Test::FullEmpty, _) => return full_empty::measure::<N, Q>(trial, team.operation),
-        (Test::DataLatency, Workload::Simple) => run::<N, Q, NoEffort, Stays>,
         (Test::DataLatency, Workload::Complex) => run::<B, Q, Spins, Stays>,
-        (Test::DataLatency, Workload::Profiling) => run::<N, Q, Timetable, Stays>,
-        (Test::OpLatency, Workload::Simple) => run::<N, Q, NoEffort, Calls>,
+        (Test::DataLatency, _) => run::<N, Q, MayWait, Stays>,
         (Test::OpLatency, Workload::Complex) => run::<B, Q, Spins, Calls>,
-        (Test::OpLatency, Workload::Profiling) => run::<N, Q, Timetable, Calls>,
+        (Test::OpLatency, _) => run::<N, Q, MayWait, Calls>,
         (Test::Throughput, Workload::Complex) => run::<B, Q, Spins, Silent>,
         // Throughput isn't planned with `profiling`, whose rates are fixed.
         _ => run::<N, Q, NoEffort, Silent>,
@@ -168,17 +166,18 @@ fn crew(
     team: &TeamSetting,
 ) -> impl Iterator<Item = (Option<CoreId>, Who)> + use<> {
     let (producers, wait) = (team.size.producers, trial.params.wait);
+    let workload = team.workload;
     let placement = team.placement.unwrap_or(Placement::Apart);
     let seats = cores::seats(team.size, placement, trial.cores).into_iter().enumerate();
     seats.map(move |(seat, core)| {
         let produces = seat < producers;
         let number = if produces { seat } else { seat - producers } as u8;
-        (core, Who { produces, number, wait })
+        (core, Who { produces, number, wait, has_timetable: workload == Workload::Profiling })
     })
 }
 
 fn start(tasks: Vec<Task<'_, ThreadReport>>, team: &TeamSetting, common: &Common) -> TeamReport {
-    let mut reports = pair::all(tasks, || common.keep_time());
+    let mut reports = pair::all(tasks, &|| common.keep_time());
     let consumers = reports.split_off(team.size.producers);
     [reports, consumers]
 }

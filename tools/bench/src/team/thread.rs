@@ -117,10 +117,10 @@ impl<T: Producer<Item: Payload>> Worker for Sender<T> {
                 let item = T::Item::make(NO_POOL, number);
                 let mut failed = 0;
                 while probe.call(|| tx.try_push(item).ok()).is_none() {
-                    if !E::RETRIES || part.is_over() {
+                    if !effort.retries() || part.is_over() {
                         // SAFETY: the queue didn't take the item.
                         unsafe { item.free() };
-                        refused += u64::from(!E::RETRIES);
+                        refused += u64::from(!effort.retries());
                         continue 'part;
                     }
                     vain += 1;
@@ -204,7 +204,7 @@ impl<R: Consumer<Item: Payload>> Worker for Receiver<R> {
                     if let Some(item) = probe.call(|| rx.try_pop().ok()) {
                         break item;
                     }
-                    if !E::RETRIES || part.is_over() {
+                    if !effort.retries() || part.is_over() {
                         continue 'part;
                     }
                     vain += 1;
