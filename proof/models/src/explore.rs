@@ -12,6 +12,7 @@ use loom::hint::spin_loop;
 use loom::model::Builder;
 
 use crate::Exploration;
+use crate::found::{self, Run};
 use crate::item::{Cargo, Ledger};
 use crate::queue::New;
 use crate::thread::spawn;
@@ -105,12 +106,20 @@ fn explore_watched(bounds: &Bounds, model: Program, watcher: Rc<Watcher>) -> Exp
         Some(Exploration {
             executions,
             preemptions,
+            runs: vec![Run { preemptions, executions }],
             sites: watcher.sites(),
             spurious_failures: 0,
             most_values: watcher.most_values(),
             weakened: watcher.has_weakened(),
         })
     };
+    if let Some(Run { preemptions, executions }) = found::next() {
+        // As many as before, or fewer.
+        match explore(preemptions, executions + 2) {
+            Some(run) if run.executions == executions => return run,
+            _ => found::is_old(),
+        }
+    }
     let mut bounded = bounds.preemptions.iter();
     let (first, most) = bounded.next().expect("there are bounds");
     match explore(Some(*first), *most) {

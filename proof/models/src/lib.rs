@@ -53,6 +53,7 @@ mod explore;
 mod faaq;
 mod fast_forward;
 mod fork_join;
+mod found;
 mod hazard;
 mod idle;
 mod improved_fast_forward;
@@ -100,6 +101,7 @@ use overwrite::Pair;
 use queue::{SharedSubject, SingleSubject};
 
 pub use explore::{both, explore};
+pub use found::Run;
 pub use seeded::{Seeded, canary, seeded};
 pub use site::{Op, Site, Strength, source, source_name, sources};
 
@@ -131,6 +133,8 @@ pub struct Exploration {
     pub executions: usize,
     /// The bound on preemptions, if there is one: a thread that could continue is interrupted at most so often.
     pub preemptions: Option<usize>,
+    /// The runs of the program: one, and one more for each set of compare-and-swaps that fail spuriously.
+    pub runs: Vec<Run>,
     /// Every atomic access, with the ordering that the source asks for.
     pub sites: BTreeSet<Site>,
     /// How many weak compare-and-swaps were also run with a spurious failure.
@@ -150,6 +154,7 @@ impl Exploration {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         };
+        self.runs.extend(more.runs);
         self.sites.extend(more.sites);
         self.spurious_failures += more.spurious_failures;
         self.most_values = self.most_values.max(more.most_values);
@@ -189,14 +194,20 @@ impl Model {
         Self { name: format!("{}_{of}", self.name).leak(), ..self }
     }
 
-    /// Runs the model in all executions. Panics if an execution fails.
+    /// Runs the model in all executions, within the bounds that were found before. Panics if an execution fails.
     pub fn run(&self) -> Exploration {
-        (self.run)()
+        self.run_within(found::of(&self.to_string()))
+    }
+
+    /// The same within these bounds, each for a run of its program. Without them, or if there are other numbers of
+    /// executions, searches for bounds.
+    pub fn run_within(&self, runs: &[Run]) -> Exploration {
+        found::with(runs, || (self.run)())
     }
 
     /// Runs the model with a weaker ordering at one site. Panics if the ordering is too weak.
     pub fn run_weakened(&self, weakening: &Weakening) -> Exploration {
-        watcher::with_weakening(weakening, || self.run())
+        watcher::with_weakening(weakening, || self.run_within(&[]))
     }
 }
 
