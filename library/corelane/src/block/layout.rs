@@ -99,29 +99,6 @@ impl Nothing {
     }
 }
 
-/// How long a consumer waits after its compare-and-swap has failed, so that others proceed undisturbed: longer each
-/// time.
-#[derive(Debug)]
-pub(crate) struct StandBack {
-    pauses: u32,
-}
-
-impl StandBack {
-    /// Most pauses at a time: some microseconds.
-    const MOST: u32 = 256;
-
-    pub(crate) fn new() -> Self {
-        Self { pauses: 4 }
-    }
-
-    /// Waits.
-    #[inline]
-    pub(crate) fn wait(&mut self) {
-        pause(self.pauses);
-        self.pauses = (2 * self.pauses).min(Self::MOST);
-    }
-}
-
 /// How positions lie in blocks.
 ///
 /// A position is the number of its lap, of its block and of its slot, each in bits of its own. So the number of

@@ -53,7 +53,7 @@
 
 use core::cell::Cell;
 
-use crate::block::layout::{BlockShape, Blocks, StandBack};
+use crate::block::layout::{BlockShape, Blocks};
 use crate::block::variables::{BlockVariables, Heads, ProducerCursors};
 use crate::memory::{AtomicU64, Ordering, advance, fence, is_before};
 use crate::pad::Padded;
@@ -63,6 +63,7 @@ use crate::queue::{
     handles, queue_type,
 };
 use crate::region::{End, Run, State, ends};
+use crate::spin::Backoff;
 
 /// A queue that keeps at least the `capacity` newest items.
 ///
@@ -525,7 +526,7 @@ impl<T: Plain> Consumer<T> {
         advance(cursor, arrangement.count(head), Ordering::Relaxed);
         // Acquire ↔ Release of the exchange below: observing an item taken makes visible the items behind it that its
         // consumer had observed. Otherwise the queue would seem empty.
-        let (mut reserved, mut stand_back) = (cursor.load(Ordering::Acquire), StandBack::new());
+        let (mut reserved, mut backoff) = (cursor.load(Ordering::Acquire), Backoff::new());
         let full = arrangement.full_count(head);
         while is_before(reserved, full) {
             let position = arrangement.go_on(head, reserved);
@@ -545,7 +546,7 @@ impl<T: Plain> Consumer<T> {
                     return Ok(None);
                 }
                 Err(_) => {
-                    stand_back.wait();
+                    backoff.wait();
                     reserved = cursor.load(Ordering::Acquire);
                 }
             }

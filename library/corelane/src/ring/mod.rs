@@ -276,11 +276,11 @@ impl<T, P: Mode, C: Mode> queue::Producer for Producer<T, P, C> {
     where
         T: Copy,
     {
-        let mut looks = Looks::default();
+        let mut retries = Retries::default();
         let run = loop {
             match self.allocate(Wanted::UpTo(items.len() as u64)) {
                 Ok(run) => break run,
-                Err(refused) if looks.again(matches!(refused, Refused::Busy)) => {}
+                Err(refused) if retries.again(matches!(refused, Refused::Busy)) => {}
                 Err(_) => return 0,
             }
         };
@@ -378,11 +378,11 @@ impl<T, P: Mode, C: Mode> queue::Consumer for Consumer<T, P, C> {
     where
         T: Copy,
     {
-        let mut looks = Looks::default();
+        let mut retries = Retries::default();
         let run = loop {
             match self.reserve(Wanted::UpTo(into.len() as u64)) {
                 Ok(run) => break run,
-                Err(error) if looks.again(error == TryPopError::Busy) => {}
+                Err(error) if retries.again(error == TryPopError::Busy) => {}
                 Err(_) => return 0,
             }
         };
