@@ -14,7 +14,7 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 use super::variables::{BlockVariables, Variables};
-use crate::memory::{AtomicU64, Cells, Ordering, is_before, pause};
+use crate::memory::{AtomicU64, Cells, Ordering, is_before};
 use crate::queue::{CapacityError, Config, TryPopError};
 use crate::region::{LendableSlots, MOST_ENDS, Slots, State, array, most_slots, slots_up_to};
 use crate::unwind::drop_each;

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::memory::{AtomicU64, Mutex, Ordering, Parker};
 use crate::wait::bell::{Look, wake_each};
-use crate::wait::thread::{ThreadWaiting, is_over};
+use crate::wait::thread::{ThreadWait, is_over};
 
 /// One that waits, perhaps for several things.
 pub(super) struct Party {
@@ -66,7 +66,7 @@ pub(super) fn meet<R>(
     until: Option<Instant>,
     mut poll: impl FnMut(&Waker) -> Look<R>,
 ) -> Option<R> {
-    let (parker, mut waiting) = (Parker::new(), ThreadWaiting::begin());
+    let (parker, mut waiting) = (Parker::new(), ThreadWait::begin());
     loop {
         if let Look::Done(found) = poll(parker.waker()) {
             waiting.found();

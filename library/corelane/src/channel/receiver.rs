@@ -241,9 +241,9 @@ impl<T, A: Access> Receiver<T, A> {
             Kind::Rendezvous(meeting) => wait_for_sender(meeting, message, until),
             Kind::Timer(timer) => timer.wait(message, until).then_some(Ok(())),
             Kind::Queue { .. } => {
-                let mut waiting = A::with(&self.end, By(|end: &mut End<_>| end.waiting));
-                let received = waiting.wait(&self.common.items, until, || self.look(message));
-                A::with(&self.end, By(|end: &mut End<_>| end.waiting = waiting));
+                let mut habit = A::with(&self.end, By(|end: &mut End<_>| end.habit));
+                let received = habit.wait(&self.common.items, until, || self.look(message));
+                A::with(&self.end, By(|end: &mut End<_>| end.habit = habit));
                 received
             }
         }

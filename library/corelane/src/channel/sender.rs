@@ -238,9 +238,9 @@ impl<T, A: Access> Sender<T, A> {
         if let Some(meeting) = self.common().kind.meeting() {
             return wait_for_receiver(meeting, message, until);
         }
-        let mut waiting = self.with(|end| end.waiting);
-        let sent = waiting.wait(&self.common().room, until, || self.look(message));
-        self.with(|end| end.waiting = waiting);
+        let mut habit = self.with(|end| end.habit);
+        let sent = habit.wait(&self.common().room, until, || self.look(message));
+        self.with(|end| end.habit = habit);
         sent
     }
 

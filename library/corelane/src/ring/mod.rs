@@ -57,10 +57,11 @@ use core::marker::PhantomData;
 use crate::memory::Cells;
 use crate::pad::Padded;
 use crate::queue::{
-    self, Built, CapacityError, Config, Info, Looks, Queue, TryPopError, TryPushError, answered_by,
-    full, handles,
+    self, Built, CapacityError, Config, Info, Queue, TryPopError, TryPushError, answered_by, full,
+    handles,
 };
 use crate::region::{End, Run, State, ends, slots_up_to};
+use crate::spin::Retries;
 use crate::unwind::drop_each;
 
 mod head_tail;

@@ -18,6 +18,7 @@ use crate::memory::{AtomicU32, Barrier};
 use crate::pad::Padded;
 use crate::queue::{self, CapacityError, TryPopError, answered_by, handles};
 use crate::region::shared::{Leaves, found, shared_layout};
+use crate::spin::Retries;
 use crate::wait;
 use crate::wait::Waits;
 use crate::wait::bell::Look;
