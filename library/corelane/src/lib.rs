@@ -120,7 +120,6 @@ pub mod mpmc;
 pub mod mpsc;
 pub mod overwrite;
 mod pad;
-mod patience;
 mod plain;
 mod queue;
 #[cfg(feature = "std")]
@@ -141,6 +140,7 @@ pub mod seq_ring;
 ))]
 pub mod shm;
 pub mod slot;
+mod spin;
 pub mod spmc;
 pub mod spsc;
 pub mod steal;

@@ -68,12 +68,12 @@ use core::marker::PhantomData;
 use core::mem::replace;
 
 use crate::carrier::{Carrier, Empties, Fills};
-use crate::list::linked::{self, MOST_COUNTED};
+use crate::list::linked;
 use crate::memory::without_unwinding;
 use crate::queue::{
-    self, Built, CapacityError, Config, Info, LentItems, LentSlots, Producer as _, Queue,
-    SingleConsumer as _, SingleProducer as _, SingleQueue, TryPopError, TryPushError, answered_by,
-    full, handles,
+    self, Built, CapacityError, Config, Info, LentItems, LentSlots, MOST_COUNTED, Producer as _,
+    Queue, SingleConsumer as _, SingleProducer as _, SingleQueue, TryPopError, TryPushError,
+    answered_by, full, handles,
 };
 use crate::region::try_box;
 use crate::slot::Flagged;
@@ -537,7 +537,8 @@ mod tests {
     use crate::b_queue::BQueueAny;
     use crate::lamport::{Lq, batched::Blq};
     use crate::line_ring::LineRing;
-    use crate::list::linked::{self, MOST_COUNTED};
+    use crate::list::linked;
+    use crate::queue::MOST_COUNTED;
     use crate::queue::{Config, SingleQueue};
 
     /// A new ring has room for a chunk that the producer's ring has no room for. Then its items are in one ring.

@@ -54,10 +54,11 @@ use crate::memory::{AtomicU64, Ordering, fence, is_before, limit};
 use crate::pad::Padded;
 use crate::plain::{Plain, Words};
 use crate::queue::{
-    self, Built, CapacityError, Config, Info, Looks, Sides, TryPopError, TryPushError, answered_by,
+    self, Built, CapacityError, Config, Info, Sides, TryPopError, TryPushError, answered_by,
     handles, queue_type,
 };
 use crate::region::{End, Run, State, ends, slots_for};
+use crate::spin::Retries;
 
 /// The mark of a stamp whose producer has finished.
 const DONE: u64 = 1;
@@ -527,7 +528,7 @@ impl<T: Plain> queue::Consumer for Consumer<T> {
     }
 
     fn pop_slice(&mut self, into: &mut [T]) -> usize {
-        let (mut looks, mut tries) = (Looks::default(), TRIES);
+        let (mut retries, mut tries) = (Retries::default(), TRIES);
         let mut done = 0;
         while done < into.len() && tries > 0 {
             tries -= 1;
@@ -551,7 +552,7 @@ impl<T: Plain> queue::Consumer for Consumer<T> {
                 }
                 Some(Found::Void) => self.lose(read, read.wrapping_add(1)),
                 Some(Found::Overwritten(next)) => self.lose(read, next),
-                Some(Found::Nothing(reason)) if looks.again(reason == TryPopError::Busy) => {}
+                Some(Found::Nothing(reason)) if retries.again(reason == TryPopError::Busy) => {}
                 _ => break,
             }
         }

@@ -51,13 +51,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use super::layout::{Arrangement, Nothing, StandBack};
+use super::layout::{Arrangement, Nothing};
 use super::reserve::{Reserve, Ring, filled_from};
 use super::shared::{self, both_ends};
 use super::variables::ConsumerCursors;
 use crate::memory::{Ordering, advance, is_before};
 use crate::queue::{CapacityError, Config, Info, Sides, queue_type};
 use crate::region::Run;
+use crate::spin::Backoff;
 
 /// A sending side.
 pub type Producer<T> = shared::Producer<T>;
@@ -193,7 +194,7 @@ impl ByAddition {
     fn exchange<T>(&mut self, head: u64, blocks: &Ring<T>, wanted: u64) -> Result<Found, Nothing> {
         let (cursors, arrangement) = (&blocks.at(head).consumers, blocks.arrangement());
         let (full, end) = (arrangement.full_count(head), arrangement.end(head));
-        let mut stand_back = StandBack::new();
+        let mut backoff = Backoff::new();
         loop {
             // Acquire ↔ Release of the exchange below: observing an item taken makes visible the items behind it that
             // its consumer had observed. The mark makes visible all items of the block.
@@ -239,7 +240,7 @@ impl ByAddition {
                     return Ok(Found::Taken(run));
                 }
                 Err(found) if is_handed_over(found, head, arrangement) => {}
-                Err(_) => stand_back.wait(),
+                Err(_) => backoff.wait(),
             }
         }
     }

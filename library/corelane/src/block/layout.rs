@@ -14,7 +14,7 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 use super::variables::{BlockVariables, Variables};
-use crate::memory::{AtomicU64, Cells, Ordering, is_before, pause};
+use crate::memory::{AtomicU64, Cells, Ordering, is_before};
 use crate::queue::{CapacityError, Config, TryPopError};
 use crate::region::{LendableSlots, MOST_ENDS, Slots, State, array, most_slots, slots_up_to};
 use crate::unwind::drop_each;
@@ -96,29 +96,6 @@ impl Nothing {
             Self::AtAll if is_closed => TryPopError::Closed,
             Self::AtAll => TryPopError::Empty,
         }
-    }
-}
-
-/// How long a consumer waits after its compare-and-swap has failed, so that others proceed undisturbed: longer each
-/// time.
-#[derive(Debug)]
-pub(crate) struct StandBack {
-    pauses: u32,
-}
-
-impl StandBack {
-    /// Most pauses at a time: some microseconds.
-    const MOST: u32 = 256;
-
-    pub(crate) fn new() -> Self {
-        Self { pauses: 4 }
-    }
-
-    /// Waits.
-    #[inline]
-    pub(crate) fn wait(&mut self) {
-        pause(self.pauses);
-        self.pauses = (2 * self.pauses).min(Self::MOST);
     }
 }
 

@@ -6,7 +6,7 @@
 //! | [`single`] | 1, 1 | when many items wait most of the time, for large queues, or to fill slots in place |
 //! | [`one_consumer`] | many, 1 | when many threads send to one |
 //! | [`one_producer`] | 1, many | when one thread hands work to many |
-//! | [`shared`] | many, many | by default between several threads |
+//! | [`shared`] | many, many | between several threads that seldom push or pop |
 //! | [`fetch_add`] | many, many | when many threads pop at once |
 //! | [`overwriting`] | many, many | to compare: [`seq_ring`](crate::seq_ring) is the default if producers must never wait |
 //! | [`mod@bytes`] | many, many | for records of different lengths, written and read in place |

@@ -53,16 +53,17 @@
 
 use core::cell::Cell;
 
-use crate::block::layout::{BlockShape, Blocks, StandBack};
+use crate::block::layout::{BlockShape, Blocks};
 use crate::block::variables::{BlockVariables, Heads, ProducerCursors};
 use crate::memory::{AtomicU64, Ordering, advance, fence, is_before};
 use crate::pad::Padded;
 use crate::plain::{Plain, Words};
 use crate::queue::{
-    self, CapacityError, Config, Info, Looks, Sides, TryPopError, TryPushError, answered_by,
-    handles, queue_type,
+    self, CapacityError, Config, Info, Sides, TryPopError, TryPushError, answered_by, handles,
+    queue_type,
 };
 use crate::region::{End, Run, State, ends};
+use crate::spin::{Backoff, Retries};
 
 /// A queue that keeps at least the `capacity` newest items.
 ///
@@ -371,12 +372,12 @@ impl<T: Plain> queue::Producer for Producer<T> {
 
     /// Takes as much of a block as it can at once.
     fn push_slice(&mut self, items: &[T]) -> usize {
-        let mut looks = Looks::default();
+        let mut retries = Retries::default();
         let mut rest = items;
         while !rest.is_empty() {
             let run = match self.allocate(rest.len() as u64) {
                 Ok(run) => run,
-                Err(Busy) if looks.again(true) => continue,
+                Err(Busy) if retries.again(true) => continue,
                 Err(Busy) => break,
             };
             let (now, later) = rest.split_at(run.n as usize);
@@ -525,7 +526,7 @@ impl<T: Plain> Consumer<T> {
         advance(cursor, arrangement.count(head), Ordering::Relaxed);
         // Acquire ↔ Release of the exchange below: observing an item taken makes visible the items behind it that its
         // consumer had observed. Otherwise the queue would seem empty.
-        let (mut reserved, mut stand_back) = (cursor.load(Ordering::Acquire), StandBack::new());
+        let (mut reserved, mut backoff) = (cursor.load(Ordering::Acquire), Backoff::new());
         let full = arrangement.full_count(head);
         while is_before(reserved, full) {
             let position = arrangement.go_on(head, reserved);
@@ -545,7 +546,7 @@ impl<T: Plain> Consumer<T> {
                     return Ok(None);
                 }
                 Err(_) => {
-                    stand_back.wait();
+                    backoff.wait();
                     reserved = cursor.load(Ordering::Acquire);
                 }
             }
@@ -670,12 +671,12 @@ impl<T: Plain> queue::Consumer for Consumer<T> {
     /// Takes all it can of a block at once. If a producer enters the block meanwhile, all these items are lost. Behind
     /// the popped items `into` may hold copies of lost ones.
     fn pop_slice(&mut self, into: &mut [T]) -> usize {
-        let mut looks = Looks::default();
+        let mut retries = Retries::default();
         let mut done = 0;
         while done < into.len() {
             let run = match self.reserve((into.len() - done) as u64) {
                 Ok(run) => run,
-                Err(error) if looks.again(error == TryPopError::Busy) => continue,
+                Err(error) if retries.again(error == TryPopError::Busy) => continue,
                 Err(_) => break,
             };
             for (i, slot) in into[done..][..run.n as usize].iter_mut().enumerate() {

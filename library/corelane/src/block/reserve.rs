@@ -1,9 +1,10 @@
 //! How one of several consumers takes items: the paper's `reserve_entry` (J. Wang 2024, Fig. 2.5).
 
-use super::layout::{Blocks, Nothing, StandBack};
+use super::layout::{Blocks, Nothing};
 use super::variables::Separate;
 use crate::memory::{Cells, Ordering, is_before};
 use crate::region::Run;
+use crate::spin::Backoff;
 
 /// The blocks, as several consumers see them.
 pub type Ring<T> = Blocks<Separate, Cells<T>>;
@@ -60,7 +61,7 @@ impl Reserve for ByExchange {
             // its consumer had observed. Otherwise the queue would seem empty.
             false => cursor.load(Ordering::Acquire),
         };
-        let mut stand_back = StandBack::new();
+        let mut backoff = Backoff::new();
         while is_before(reserved, full) {
             let position = arrangement.go_on(head, reserved);
             if !is_before(position, self.known) {
@@ -74,7 +75,7 @@ impl Reserve for ByExchange {
                     return Ok(Some((Run { position, n }, next == full)));
                 }
                 Err(_) => {
-                    stand_back.wait();
+                    backoff.wait();
                     // Acquire: as above.
                     reserved = cursor.load(Ordering::Acquire);
                 }

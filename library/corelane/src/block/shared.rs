@@ -68,10 +68,11 @@ use crate::block::reserve::{ByExchange, Reserve};
 use crate::block::variables::{Heads, Separate};
 use crate::memory::{Ordering, advance, is_before};
 use crate::queue::{
-    self, CapacityError, Config, Info, Looks, Sides, TryPopError, TryPushError, answered_by, full,
+    self, CapacityError, Config, Info, Sides, TryPopError, TryPushError, answered_by, full,
     handles, queue_type,
 };
 use crate::region::{End, LendableSlots, Run, ends};
+use crate::spin::Retries;
 
 /// A queue for at least `capacity` items, between any number of threads on either side.
 ///
@@ -283,13 +284,13 @@ impl<T> queue::Producer for Producer<T> {
     where
         T: Copy,
     {
-        let mut looks = Looks::default();
+        let mut retries = Retries::default();
         let mut rest = items;
         while !rest.is_empty() {
             let run = match self.allocate(rest.len() as u64) {
                 Ok(Some(run)) => run,
                 Ok(None) => return items.len() - rest.len() + self.single.push_slice(rest),
-                Err(nothing) if looks.again(nothing == Nothing::Yet) => continue,
+                Err(nothing) if retries.again(nothing == Nothing::Yet) => continue,
                 Err(_) => break,
             };
             let (now, later) = rest.split_at(run.n as usize);
@@ -440,13 +441,13 @@ impl<T, R: Reserve> queue::Consumer for Consumer<T, R> {
     where
         T: Copy,
     {
-        let mut looks = Looks::default();
+        let mut retries = Retries::default();
         let mut done = 0;
         while done < into.len() {
             let run = match self.reserve((into.len() - done) as u64) {
                 Ok(Some(run)) => run,
                 Ok(None) => return done + self.single.pop_slice(&mut into[done..]),
-                Err(nothing) if looks.again(nothing == Nothing::Yet) => continue,
+                Err(nothing) if retries.again(nothing == Nothing::Yet) => continue,
                 Err(_) => break,
             };
             for (i, slot) in into[done..][..run.n as usize].iter_mut().enumerate() {

@@ -38,13 +38,13 @@ use core::cell::Cell;
 use crate::block::layout::{BlockShape, Header, Nothing};
 use crate::block::variables::{Merged, Variables};
 use crate::memory::{Ordering, pause};
-use crate::patience::Patience;
 use crate::queue::chunk::{self, ReadChunk};
 use crate::queue::{
     self, CapacityError, Config, Info, LendItems as _, LentItems, LentSlots, TryPopError,
     TryPushError, answered_by, full, handles, queue_type,
 };
 use crate::region::{End, LendableSlots, ends};
+use crate::spin::Distance;
 
 /// A queue for at least `capacity` items.
 ///
@@ -95,7 +95,7 @@ pub struct Consumer<T, V: Variables = Merged> {
     known: u64,
     /// Value of `committed`, in the block of `known`, while there is no item behind `known`.
     seen: u64,
-    patience: Patience,
+    distance: Distance,
     /// Always true, except in [`block::shared`](crate::block::shared).
     is_alone: Cell<bool>,
     end: End<Header<T, V>>,
@@ -238,9 +238,9 @@ impl<T, V: Variables> Consumer<T, V> {
     /// A consumer that continues at `start`, where a block starts.
     pub(crate) fn new(end: End<Header<T, V>>, start: u64) -> Self {
         let arrangement = end.slots().arrangement();
-        let (seen, patience) = (arrangement.count(start), Patience::new(arrangement.turn(start)));
+        let (seen, distance) = (arrangement.count(start), Distance::new(arrangement.turn(start)));
         let is_alone = Cell::new(true);
-        Self { read: start, until: start, known: start, seen, patience, is_alone, end }
+        Self { read: start, until: start, known: start, seen, distance, is_alone, end }
     }
 
     pub(crate) fn end(&self) -> &End<Header<T, V>> {
@@ -262,7 +262,7 @@ impl<T, V: Variables> Consumer<T, V> {
     #[inline]
     pub(crate) fn go_on_from(&mut self, position: u64) {
         (self.read, self.until, self.known) = (position, position, position);
-        self.patience = Patience::new(self.turn());
+        self.distance = Distance::new(self.turn());
         self.seen = self.end.slots().arrangement().count(position);
     }
 
@@ -331,7 +331,7 @@ impl<T, V: Variables> Consumer<T, V> {
         if !self.end.slots().arrangement().is_start(self.known) {
             // The producer is in this block.
             let waited;
-            (self.patience, waited) = self.patience.caught_up(self.turn(), 1, FAR_BEHIND);
+            (self.distance, waited) = self.distance.caught_up(self.turn(), 1, FAR_BEHIND);
             if waited {
                 found = self.look().or(found);
             }
@@ -385,7 +385,7 @@ unsafe impl<T, V: Variables> queue::LendItems for Consumer<T, V> {
             return n;
         }
         let waited;
-        (self.patience, waited) = self.patience.caught_up(self.turn(), wanted as u64, FAR_BEHIND);
+        (self.distance, waited) = self.distance.caught_up(self.turn(), wanted as u64, FAR_BEHIND);
         if waited { self.available(wanted) } else { n }
     }
 
@@ -465,7 +465,7 @@ mod tests {
             assert_eq!(tx.push_slice(&[1; 5]), 5);
             assert_eq!(rx.pop_iter().count(), 5);
         }
-        assert!(rx.patience.pauses() > 0, "that was a stream");
+        assert!(rx.distance.pauses() > 0, "that was a stream");
         (tx, rx)
     }
 
@@ -478,7 +478,7 @@ mod tests {
                 assert_eq!(tx.push_slice(&vec![2; len]), len);
                 assert_eq!(rx.pop_slice(&mut [0; 32]), len);
             }
-            assert_eq!(rx.patience.pauses(), 0, "messages of {len}");
+            assert_eq!(rx.distance.pauses(), 0, "messages of {len}");
         }
     }
 
@@ -490,14 +490,14 @@ mod tests {
             assert!(tx.push_iter(0..) > 0);
             rx.read_chunk(64).unwrap().commit_all();
         }
-        assert_eq!(rx.patience.pauses(), 0);
+        assert_eq!(rx.distance.pauses(), 0);
     }
 
-    /// A consumer that takes over starts with no patience.
+    /// A consumer that takes over starts without a distance.
     #[test]
-    fn patience_starts_where_it_takes_over() {
+    fn the_distance_starts_where_it_takes_over() {
         let (_, mut rx) = patient(Config::new(4096));
         rx.go_on_from(512);
-        assert_eq!(rx.patience.caught_up(513, 1, FAR_BEHIND).0.pauses(), 0);
+        assert_eq!(rx.distance.caught_up(513, 1, FAR_BEHIND).0.pauses(), 0);
     }
 }

@@ -11,17 +11,17 @@ use crate::pad::Padded;
 use crate::queue::TryPopError;
 use crate::unwind::{call_each, drop_each};
 use crate::wait::bell::{Bell, wake_each};
-use crate::wait::thread::Looks;
+use crate::wait::thread::Habit;
 
 /// A handle's end of the queue, and what it remembers.
 pub(super) struct End<Q> {
     pub(super) queue: Q,
-    pub(super) looks: Looks,
+    pub(super) habit: Habit,
 }
 
 impl<Q> End<Q> {
     pub(super) fn new(queue: Q) -> Self {
-        Self { queue, looks: Looks::new() }
+        Self { queue, habit: Habit::new() }
     }
 }
 

@@ -111,7 +111,7 @@ pub use select::{Select, SelectedOperation};
 pub use sender::Sender;
 
 use crate::memory::{limit, timed_yield};
-use crate::queue::Looks;
+use crate::spin::Retries;
 use crate::wait::thread::is_over;
 use common::Common;
 use lane::{Kind, Rx};
@@ -176,13 +176,13 @@ fn unlimited(duration: Duration) -> Option<Instant> {
 
 /// How often a call that must not wait looks again while another thread's call is in the way.
 #[derive(Default)]
-struct Tries {
-    looks: Looks,
+struct YieldingRetries {
+    retries: Retries,
     yields: u32,
     time: Duration,
 }
 
-impl Tries {
+impl YieldingRetries {
     /// Most yields.
     const MOST: u32 = limit(2000, 1) as u32;
     /// After this time there are no more, also if other processes take the core.
@@ -190,7 +190,7 @@ impl Tries {
 
     #[inline]
     fn again(&mut self, is_busy: bool) -> bool {
-        is_busy && (self.looks.again(true) || self.after_yield())
+        is_busy && (self.retries.again(true) || self.after_yield())
     }
 
     #[cold]

@@ -8,7 +8,7 @@ use super::common::{Common, Selected};
 use super::error::TryRecvError;
 use super::lane::{Kind, Message};
 use super::party::Party;
-use super::{Receiver, Sender, Tries};
+use super::{Receiver, Sender, YieldingRetries};
 use crate::wait::bell::Bell;
 
 /// What has been selected.
@@ -145,7 +145,7 @@ impl<T, A: Access> Operation for Sender<T, A> {
             let receiver = Selected::Waiting(meeting.claim_receiver()?);
             return Some(Found::Kept(self.common().keep_selected(receiver)));
         }
-        let mut tries = Tries::default();
+        let mut tries = YieldingRetries::default();
         loop {
             let reserved = self.with(|end| end.queue.reserve());
             if !tries.again(reserved.is_none()) {

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::memory::{AtomicU64, Mutex, Ordering, Parker};
 use crate::wait::bell::{Look, wake_each};
-use crate::wait::thread::{OwnLooks, is_over};
+use crate::wait::thread::{ThreadWait, is_over};
 
 /// One that waits, perhaps for several things.
 pub(super) struct Party {
@@ -66,16 +66,16 @@ pub(super) fn meet<R>(
     until: Option<Instant>,
     mut poll: impl FnMut(&Waker) -> Look<R>,
 ) -> Option<R> {
-    let (parker, mut looks) = (Parker::new(), OwnLooks::begin());
+    let (parker, mut waiting) = (Parker::new(), ThreadWait::begin());
     loop {
         if let Look::Done(found) = poll(parker.waker()) {
-            looks.found();
+            waiting.found();
             return Some(found);
         }
         if is_over(until) {
             return None;
         }
-        if !looks.again() {
+        if !waiting.again() {
             parker.park(until);
         }
     }

@@ -13,7 +13,7 @@ use super::common::{Common, End};
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
 use super::lane::{Kind, Meeting, Message, Rx};
 use super::party::meet;
-use super::{Tries, unlimited};
+use super::{YieldingRetries, unlimited};
 use crate::carrier::{By, Use};
 use crate::queue::TryPopError;
 use crate::wait::bell::Look;
@@ -161,7 +161,7 @@ impl<T, A: Access> Receiver<T, A> {
     /// As [`take_any`](Self::take_any), from a queue.
     #[inline(always)]
     fn take_now(&self, message: &mut Message<T>) -> Result<(), TryRecvError> {
-        let mut tries = Tries::default();
+        let mut tries = YieldingRetries::default();
         loop {
             match self.take(message) {
                 Ok(()) => return Ok(()),
@@ -241,9 +241,9 @@ impl<T, A: Access> Receiver<T, A> {
             Kind::Rendezvous(meeting) => wait_for_sender(meeting, message, until),
             Kind::Timer(timer) => timer.wait(message, until).then_some(Ok(())),
             Kind::Queue { .. } => {
-                let mut looks = A::with(&self.end, By(|end: &mut End<_>| end.looks));
-                let received = looks.wait(&self.common.items, until, || self.look(message));
-                A::with(&self.end, By(|end: &mut End<_>| end.looks = looks));
+                let mut habit = A::with(&self.end, By(|end: &mut End<_>| end.habit));
+                let received = habit.wait(&self.common.items, until, || self.look(message));
+                A::with(&self.end, By(|end: &mut End<_>| end.habit = habit));
                 received
             }
         }

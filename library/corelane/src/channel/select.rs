@@ -24,7 +24,7 @@ use crate::random::Random;
 use crate::unwind::call_each;
 use crate::wait::bell::{Bell, Entry};
 use crate::wait::budget::{Budget, count_step};
-use crate::wait::thread::OwnLooks;
+use crate::wait::thread::ThreadWait;
 
 /// A list of send and receive operations, of which one is done: the first one that would not wait.
 ///
@@ -268,16 +268,16 @@ impl<'a> Select<'a> {
             until.is_some() || !self.cases.is_empty(),
             "no operations have been added to `Select`"
         );
-        let mut looks = OwnLooks::begin();
+        let mut waiting = ThreadWait::begin();
         loop {
             if let Some(found) = self.look(&look) {
-                looks.found();
+                waiting.found();
                 return Some(found);
             }
             if is_over(until) {
                 return None;
             }
-            match (looks.again(), chosen) {
+            match (waiting.again(), chosen) {
                 (true, _) => {}
                 (false, None) => self.sleep(&Parker::new(), until, None),
                 (false, Some(chosen)) => {

@@ -12,7 +12,7 @@ use super::common::{Common, End};
 use super::error::{SendError, SendTimeoutError, TrySendError};
 use super::lane::{Meeting, Message, Tx};
 use super::party::meet;
-use super::{Tries, unlimited};
+use super::{YieldingRetries, unlimited};
 use crate::carrier::{By, Use};
 use crate::memory::yield_now;
 use crate::queue::TryPushError;
@@ -98,7 +98,7 @@ impl<T, A: Access> Sender<T, A> {
         if let Some(meeting) = self.common().kind.meeting() {
             return give(meeting, message);
         }
-        let mut tries = Tries::default();
+        let mut tries = YieldingRetries::default();
         loop {
             match self.offer(&mut message) {
                 Ok(()) => return Ok(()),
@@ -238,9 +238,9 @@ impl<T, A: Access> Sender<T, A> {
         if let Some(meeting) = self.common().kind.meeting() {
             return wait_for_receiver(meeting, message, until);
         }
-        let mut looks = self.with(|end| end.looks);
-        let sent = looks.wait(&self.common().room, until, || self.look(message));
-        self.with(|end| end.looks = looks);
+        let mut habit = self.with(|end| end.habit);
+        let sent = habit.wait(&self.common().room, until, || self.look(message));
+        self.with(|end| end.habit = habit);
         sent
     }
 

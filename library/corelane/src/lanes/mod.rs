@@ -39,6 +39,7 @@ use crate::pad::Padded;
 use crate::plain::Plain;
 use crate::queue::{self, Info, Sides, TryPopError, TryPushError, answered_by, handles};
 use crate::region::{End, State};
+use crate::spin::Retries;
 use slots::Lane;
 
 /// Most items of one lane in a row, while others may have some.
@@ -400,11 +401,11 @@ impl<T: Plain + FromBytes> queue::Consumer for Consumer<T> {
 
     /// Items of one lane are taken together.
     fn pop_slice(&mut self, into: &mut [T]) -> usize {
-        let (mut looks, mut done) = (queue::Looks::default(), 0);
+        let (mut retries, mut done) = (Retries::default(), 0);
         while done < into.len() {
             match self.pop_some(&mut into[done..]) {
                 Ok(taken) => done += taken,
-                Err(error) if looks.again(error == TryPopError::Busy) => {}
+                Err(error) if retries.again(error == TryPopError::Busy) => {}
                 Err(_) => break,
             }
         }

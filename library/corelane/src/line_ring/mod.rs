@@ -10,7 +10,7 @@
 //!
 //! Three mechanisms make it fast between cores. *Hand-back*: when the consumer leaves a line, it stores `tail` again,
 //! unchanged. So the consumer's core owns the line exclusively when the producer needs it next. The line then moves in
-//! one step: no shared copy has to be invalidated first. *Patience*: a consumer that repeatedly catches up with a
+//! one step: no shared copy has to be invalidated first. *Distance*: a consumer that repeatedly catches up with a
 //! streaming producer waits for at most 16 pauses before it looks again. So the consumer doesn't take the line from the
 //! producer for every item. In a dialogue, where one or two items arrive at a time, the consumer never waits. *Fetching
 //! ahead*: each side prefetches a line some lines before it needs it, where the other side is done with this line.
@@ -52,13 +52,13 @@ use core::mem::needs_drop;
 use crate::carrier::{Carrier, Empties, Fills};
 use crate::memory::{AtomicU64, Ordering, keep_order};
 use crate::pad::Padded;
-use crate::patience::Patience;
 use crate::queue::staging::{Staged, Staging};
 use crate::queue::{
     self, CapacityError, Config, Consumer as _, Info, LentItems, LentSlots, TryPopError,
     TryPushError, answered_by, full, handles, queue_type,
 };
 use crate::region::{End, State, ends, most_slots, try_box};
+use crate::spin::Distance;
 use crate::unwind::drop_each;
 pub(crate) use lines::Lines;
 use lines::{Line, Place};
@@ -203,7 +203,7 @@ pub struct Consumer<T, const RECORDS: bool = false> {
     left: u64,
     /// G.
     together: u64,
-    patience: Patience,
+    distance: Distance,
     end: End<Header<T>>,
     /// Items from `place` on that have been copied out to be lent. Boxed, so that it can be passed by
     /// reference without the handle: see `queue::try_pop_by`.
@@ -390,7 +390,7 @@ impl<T, const RECORDS: bool> Consumer<T, RECORDS> {
             filled: 0,
             left: 0,
             together: geometry.together,
-            patience: Patience::new(first),
+            distance: Distance::new(first),
             end,
             staged,
         })
@@ -430,7 +430,7 @@ impl<T, const RECORDS: bool> Consumer<T, RECORDS> {
         self.place.enter_next(self.end.slots());
         self.filled = 0;
         // Far behind the producer, which no longer writes the lines ahead.
-        if self.patience.run(self.place.start) >= FAR_BEHIND * Line::<T>::N as u64 {
+        if self.distance.run(self.place.start) >= FAR_BEHIND * Line::<T>::N as u64 {
             self.place.line.fetch_ahead(AHEAD / 2);
         }
     }
@@ -458,8 +458,8 @@ impl<T, const RECORDS: bool> Consumer<T, RECORDS> {
             let position = self.position();
             let far_behind = FAR_BEHIND.min(self.end.slots().len() as u64 / 2);
             let waited;
-            (self.patience, waited) =
-                self.patience.caught_up(position, 1, far_behind * Line::<T>::N as u64);
+            (self.distance, waited) =
+                self.distance.caught_up(position, 1, far_behind * Line::<T>::N as u64);
             if waited {
                 filled = self.place.line.filled(self.place.start);
             }

@@ -43,8 +43,8 @@ use crate::pad::Padded;
 use crate::queue::Memory;
 use crate::queue::staging::{Staged, Staging};
 use crate::queue::{
-    self, CapacityError, Config, Info, LentItems, LentSlots, Producer as _, TryPopError,
-    TryPushError, answered_by, full, handles, queue_type, try_pop_by,
+    self, CapacityError, Config, Info, LentItems, LentSlots, MOST_COUNTED, Producer as _,
+    TryPopError, TryPushError, answered_by, full, handles, queue_type, try_pop_by,
 };
 use crate::region::{End, NoSlots, State, ends, try_empty_box};
 use crate::slot::Packed;
@@ -126,9 +126,6 @@ impl<T> State for Header<T> {
         });
     }
 }
-
-/// Most items that are counted. A producer may push as fast as the consumer counts.
-pub(crate) const MOST_COUNTED: usize = 1 << 16;
 
 /// Most slots of a chunk: each needs a node.
 const MOST_LENT: usize = 1 << 10;

@@ -6,7 +6,7 @@ use core::ptr;
 
 use super::error::TryPopError;
 use super::handle::{SingleConsumer, SingleProducer};
-use super::looks::Looks;
+use crate::spin::Retries;
 use crate::unwind::drop_each;
 
 /// A run of free slots. The second part is empty unless the run crosses the end of the ring.
@@ -358,12 +358,12 @@ pub(crate) fn push_slice<P: SingleProducer<Item: Copy>>(
     producer: &mut P,
     items: &[P::Item],
 ) -> usize {
-    let mut looks = Looks::default();
+    let mut retries = Retries::default();
     let mut done = 0;
     while done < items.len() {
         match producer.write_chunk_uninit(items.len() - done) {
             Ok(chunk) => done += chunk.copy_from_slice(&items[done..]),
-            Err(error) if looks.again(error.is_busy()) => {}
+            Err(error) if retries.again(error.is_busy()) => {}
             Err(_) => break,
         }
     }
@@ -376,12 +376,12 @@ pub(crate) fn pop_slice<C: SingleConsumer<Item: Copy>>(
     consumer: &mut C,
     into: &mut [C::Item],
 ) -> usize {
-    let mut looks = Looks::default();
+    let mut retries = Retries::default();
     let mut done = 0;
     while done < into.len() {
         match consumer.read_chunk(into.len() - done) {
             Ok(chunk) => done += chunk.copy_to_slice(&mut into[done..]),
-            Err(error) if looks.again(error == TryPopError::Busy) => {}
+            Err(error) if retries.again(error == TryPopError::Busy) => {}
             Err(_) => break,
         }
     }

@@ -5,7 +5,7 @@
 use super::chunk::{LentItems, LentSlots, ReadChunk, WriteChunk, WriteChunkUninit};
 use super::config::Backing;
 use super::error::{TooFew, TryPopError, TryPushError, full};
-use super::looks::Looks;
+use crate::spin::Retries;
 
 /// A sending side of a queue.
 ///
@@ -125,12 +125,12 @@ pub trait Producer {
     where
         Self::Item: Copy,
     {
-        let mut looks = Looks::default();
+        let mut retries = Retries::default();
         let mut done = 0;
         while done < items.len() {
             match self.try_push(items[done]) {
                 Ok(()) => done += 1,
-                Err(error) if looks.again(error.is_busy()) => {}
+                Err(error) if retries.again(error.is_busy()) => {}
                 Err(_) => break,
             }
         }
@@ -249,7 +249,7 @@ pub trait SingleProducer: LendSlots {
         Self: Sized,
     {
         let mut items = items.into_iter();
-        let mut looks = Looks::default();
+        let mut retries = Retries::default();
         let mut done = 0;
         loop {
             // A short iterator needs no look for slots that it would not fill. Of a long one the consumer sees the first
@@ -257,7 +257,7 @@ pub trait SingleProducer: LendSlots {
             let wanted = items.size_hint().1.unwrap_or(usize::MAX).min(RUN);
             let chunk = match self.write_chunk_uninit(wanted) {
                 Ok(chunk) => chunk,
-                Err(error) if looks.again(error.is_busy()) => continue,
+                Err(error) if retries.again(error.is_busy()) => continue,
                 Err(_) => return done,
             };
             let len = chunk.len();
@@ -376,7 +376,7 @@ pub trait Consumer {
     where
         Self::Item: Copy,
     {
-        let mut looks = Looks::default();
+        let mut retries = Retries::default();
         let mut done = 0;
         while done < into.len() {
             match self.try_pop() {
@@ -384,7 +384,7 @@ pub trait Consumer {
                     into[done] = item;
                     done += 1;
                 }
-                Err(error) if looks.again(error == TryPopError::Busy) => {}
+                Err(error) if retries.again(error == TryPopError::Busy) => {}
                 Err(_) => break,
             }
         }
@@ -515,11 +515,11 @@ impl<C: Consumer> Iterator for PopIter<'_, C> {
 
     #[inline]
     fn next(&mut self) -> Option<C::Item> {
-        let mut looks = Looks::default();
+        let mut retries = Retries::default();
         loop {
             match self.0.try_pop() {
                 Ok(item) => return Some(item),
-                Err(error) if looks.again(error == TryPopError::Busy) => {}
+                Err(error) if retries.again(error == TryPopError::Busy) => {}
                 Err(_) => return None,
             }
         }

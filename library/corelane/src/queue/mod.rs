@@ -6,7 +6,6 @@ pub(crate) mod config;
 pub(crate) mod error;
 pub(crate) mod handle;
 mod info;
-mod looks;
 mod pointer;
 pub(crate) mod staging;
 
@@ -21,5 +20,7 @@ pub use handle::{
 pub(crate) use handle::{answered_by, try_pop_by};
 pub(crate) use info::queue_type;
 pub use info::{BoxedSingleConsumer, BoxedSingleProducer, Built, Info, Queue, Sides, SingleQueue};
-pub(crate) use looks::Looks;
 pub use pointer::{BoxedConsumer, BoxedProducer};
+
+/// Most items that a queue that is never full counts. A producer may push as fast as the consumer counts.
+pub(crate) const MOST_COUNTED: usize = 1 << 16;

@@ -48,9 +48,9 @@ use core::slice;
 use crate::block::bytes::ClaimError;
 use crate::memory::{AtomicU64, Ordering, Words, keep_order};
 use crate::pad::Padded;
-use crate::patience::Patience;
 use crate::queue::{Backing, CapacityError, Config, Info, TryPopError, handles};
 use crate::region::{End, State, ends, most_slots};
+use crate::spin::Distance;
 use head::{Head, LONGEST, WORD, words};
 use place::Place;
 
@@ -218,7 +218,7 @@ pub struct Consumer {
     count: u64,
     /// Up to where room was given back.
     given: u64,
-    patience: Patience,
+    distance: Distance,
     geometry: Geometry,
     end: End<Header>,
 }
@@ -363,8 +363,8 @@ impl Consumer {
     /// Of a ring without records.
     pub(crate) fn new(end: End<Header>, geometry: Geometry) -> Self {
         let first = end.header().first();
-        let patience = Patience::new(first);
-        Self { place: Place::start(first), count: first, given: first, patience, geometry, end }
+        let distance = Distance::new(first);
+        Self { place: Place::start(first), count: first, given: first, distance, geometry, end }
     }
 
     /// Removes the oldest record, and lends its bytes.
@@ -434,7 +434,7 @@ impl Consumer {
             return Ok(len);
         }
         let waited;
-        (self.patience, waited) = self.patience.caught_up(self.count, 1, FAR_BEHIND);
+        (self.distance, waited) = self.distance.caught_up(self.count, 1, FAR_BEHIND);
         match if waited { self.look() } else { None } {
             Some(len) => Ok(len),
             None if closed => Err(TryPopError::Closed),

@@ -57,10 +57,11 @@ use core::marker::PhantomData;
 use crate::memory::Cells;
 use crate::pad::Padded;
 use crate::queue::{
-    self, Built, CapacityError, Config, Info, Looks, Queue, TryPopError, TryPushError, answered_by,
-    full, handles,
+    self, Built, CapacityError, Config, Info, Queue, TryPopError, TryPushError, answered_by, full,
+    handles,
 };
 use crate::region::{End, Run, State, ends, slots_up_to};
+use crate::spin::Retries;
 use crate::unwind::drop_each;
 
 mod head_tail;
@@ -276,11 +277,11 @@ impl<T, P: Mode, C: Mode> queue::Producer for Producer<T, P, C> {
     where
         T: Copy,
     {
-        let mut looks = Looks::default();
+        let mut retries = Retries::default();
         let run = loop {
             match self.allocate(Wanted::UpTo(items.len() as u64)) {
                 Ok(run) => break run,
-                Err(refused) if looks.again(matches!(refused, Refused::Busy)) => {}
+                Err(refused) if retries.again(matches!(refused, Refused::Busy)) => {}
                 Err(_) => return 0,
             }
         };
@@ -378,11 +379,11 @@ impl<T, P: Mode, C: Mode> queue::Consumer for Consumer<T, P, C> {
     where
         T: Copy,
     {
-        let mut looks = Looks::default();
+        let mut retries = Retries::default();
         let run = loop {
             match self.reserve(Wanted::UpTo(into.len() as u64)) {
                 Ok(run) => break run,
-                Err(error) if looks.again(error == TryPopError::Busy) => {}
+                Err(error) if retries.again(error == TryPopError::Busy) => {}
                 Err(_) => return 0,
             }
         };

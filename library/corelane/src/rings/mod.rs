@@ -35,13 +35,13 @@ use core::ptr;
 use crate::hazard::{Costs, Domain, Guarded, Hazard};
 use crate::memory::{AtomicPtr, Ordering};
 use crate::pad::Padded;
-use crate::patience::Patience;
 use crate::queue::Memory;
 use crate::queue::{
     self, Built, CapacityError, Config, Producer as _, TryPopError, TryPushError, answered_by,
     full, handles, try_pop_by,
 };
 use crate::region::{End, NoSlots, State, ends, no_memory};
+use crate::spin::Distance;
 use crate::unwind::drop_each;
 
 mod closable_ring;
@@ -286,8 +286,8 @@ pub struct Consumer<S: RingSlot> {
     /// Whether the handle is new, or its last pop found no item. Then a pop takes no position until the ring has an
     /// item: a pop that finds no item costs a push its position.
     looks_first: bool,
-    patience: Patience,
-    /// Items popped so far, by which patience knows a stream.
+    distance: Distance,
+    /// Items popped so far, by which `distance` knows a stream.
     popped: u64,
 }
 
@@ -392,7 +392,7 @@ impl<S: RingSlot> Consumer<S> {
         let header = end.header();
         // SAFETY: `end` keeps the domain. `head` points to a ring of the list, and moves on before its ring is retired.
         let node = unsafe { Hazard::new(&header.domain, &header.head) }?;
-        Some(Self { node, end, looks_first: true, patience: Patience::new(0), popped: 0 })
+        Some(Self { node, end, looks_first: true, distance: Distance::new(0), popped: 0 })
     }
 
     /// Takes the oldest item of the consumer's ring.
@@ -413,7 +413,7 @@ impl<S: RingSlot> Consumer<S> {
         match self.take() {
             None => {
                 // So that the producer gets ahead, and the two don't meet at each slot.
-                self.patience = self.patience.caught_up(self.popped, 1, FAR_BEHIND).0;
+                self.distance = self.distance.caught_up(self.popped, 1, FAR_BEHIND).0;
                 self.pop_behind()
             }
             item => item,

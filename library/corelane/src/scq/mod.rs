@@ -56,12 +56,12 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 use crate::memory::{AtomicU64, Cells, limit};
-use crate::patience::Patience;
 use crate::queue::{
     self, Built, CapacityError, Config, Info, Producer as _, Queue, Sides, TryPopError,
     TryPushError, answered_by, full, handles,
 };
 use crate::region::{End, MOST_ENDS, Slots, State, array, ends, slots_up_to};
+use crate::spin::Distance;
 use crate::unwind::drop_each;
 
 /// Public for the models, which take its steps one by one; not for use, and not stable.
@@ -218,10 +218,10 @@ pub fn delayed_queue_with<T>(
     let (tx, rx) = ends(config.memory, shape, header)?;
     let seen = Seen::nothing(first);
     let looks_first = looks == 0;
-    let patience = Patience::new(0);
+    let distance = Distance::new(0);
     Ok((
-        Producer { end: tx, looks_first, patience, pushed: 0, seen },
-        Consumer { end: rx, looks_first, patience, popped: 0 },
+        Producer { end: tx, looks_first, distance, pushed: 0, seen },
+        Consumer { end: rx, looks_first, distance, popped: 0 },
     ))
 }
 
@@ -247,8 +247,8 @@ pub struct Producer<T> {
     end: Side<T>,
     /// Whether the handle is new, or its last push found no slot.
     looks_first: bool,
-    patience: Patience,
-    /// Items pushed so far, by which patience knows a stream.
+    distance: Distance,
+    /// Items pushed so far, by which `distance` knows a stream.
     pushed: u64,
     /// What the handle has seen of filled slots.
     seen: Seen,
@@ -259,7 +259,7 @@ pub struct Consumer<T> {
     end: Side<T>,
     /// Whether the handle is new, or its last pop found no item.
     looks_first: bool,
-    patience: Patience,
+    distance: Distance,
     /// Items popped so far.
     popped: u64,
 }
@@ -301,7 +301,7 @@ impl<T> queue::Producer for Producer<T> {
     #[inline]
     fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
         let Some(index) = self.allocate() else {
-            self.patience = self.patience.caught_up(self.pushed, 1, FAR_BEHIND).0;
+            self.distance = self.distance.caught_up(self.pushed, 1, FAR_BEHIND).0;
             return Err(self.refusal(item));
         };
         self.pushed = self.pushed.wrapping_add(1);
@@ -344,7 +344,7 @@ impl<T> Consumer<T> {
     #[inline]
     fn pop(&mut self) -> Option<T> {
         let Some(index) = self.reserve() else {
-            self.patience = self.patience.caught_up(self.popped, 1, FAR_BEHIND).0;
+            self.distance = self.distance.caught_up(self.popped, 1, FAR_BEHIND).0;
             return None;
         };
         self.popped = self.popped.wrapping_add(1);
@@ -394,7 +394,7 @@ impl<T> Clone for Consumer<T> {
         Self {
             end: self.end.duplicate(),
             looks_first: !self.end.free().lingers(),
-            patience: Patience::new(0),
+            distance: Distance::new(0),
             popped: 0,
         }
     }

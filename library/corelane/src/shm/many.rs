@@ -16,8 +16,9 @@ use super::{Item, Lanes, ManyConsumer, ManyProducer, Peer, Publisher, Side, Subs
 use crate::lanes::{self, Header, Shape};
 use crate::memory::{AtomicU32, Barrier};
 use crate::pad::Padded;
-use crate::queue::{self, CapacityError, Looks, TryPopError, answered_by, handles};
+use crate::queue::{self, CapacityError, TryPopError, answered_by, handles};
 use crate::region::shared::{Leaves, found, shared_layout};
+use crate::spin::Retries;
 use crate::wait;
 use crate::wait::Waits;
 use crate::wait::bell::Look;
@@ -289,14 +290,14 @@ impl<T: Item> queue::Consumer for Taker<T> {
     }
 
     fn pop_slice(&mut self, into: &mut [T]) -> usize {
-        let (mut looks, mut done) = (Looks::default(), 0);
+        let (mut retries, mut done) = (Retries::default(), 0);
         while done < into.len() {
             match self.queue.pop_some(&mut into[done..]) {
                 Ok(taken) => {
                     done += taken;
                     self.rooms[self.queue.last_lane()].ring();
                 }
-                Err(error) if looks.again(error == TryPopError::Busy) => {}
+                Err(error) if retries.again(error == TryPopError::Busy) => {}
                 Err(_) => break,
             }
         }

@@ -112,7 +112,7 @@ use crate::memory::Ordering;
 use crate::region::shared::Mapping;
 pub use crate::region::shared::Side;
 use crate::wait::bell::Look;
-use crate::wait::thread::Looks;
+use crate::wait::thread::Habit;
 use crate::{lanes, line_ring, record_ring, seq_ring, wait};
 use bells::Link;
 use carried::Sizes;
@@ -412,7 +412,7 @@ fn wait_for(bell: &Bell, timeout: Duration, is_there: impl Fn() -> bool) -> bool
     // A time beyond what the clock can tell never comes.
     let until = Instant::now().checked_add(timeout);
     let look = || if is_there() { Look::Done(()) } else { Look::NotYet };
-    Looks::by(wait::Strategy::Sleep).wait(bell, until, look).is_some()
+    Habit::by(wait::Strategy::Sleep).wait(bell, until, look).is_some()
 }
 
 /// The calls that only handles of lanes have.

@@ -9,23 +9,22 @@ use std::time::{Duration, Instant};
 use super::bell::{Bell, Look, Wait};
 use super::budget::count_step;
 use super::sealed::{Bells as _, Rings as _};
-use super::thread::{Looks, Strategy, Waits};
+use super::thread::{Habit, Strategy, Waits};
 use super::{Bells, Local};
-use crate::list::linked::MOST_COUNTED;
-use crate::queue::{self, Backing, LendItems, LentItems, TryPopError, handles};
+use crate::queue::{self, Backing, LendItems, LentItems, MOST_COUNTED, TryPopError, handles};
 
 /// A receiving side, whose calls can wait for an item.
 ///
 /// Its bells are [`Local`], unless processes share the queue.
 pub struct Consumer<C, B = Local> {
     pub(crate) queue: C,
-    looks: Looks,
+    habit: Habit,
     pub(crate) bells: B,
 }
 
 impl<C: queue::Consumer, B: Bells> Consumer<C, B> {
     pub(crate) fn new(queue: C, bells: B) -> Self {
-        Self { queue, looks: Looks::new(), bells }
+        Self { queue, habit: Habit::new(), bells }
     }
 
     /// Removes the oldest item. Waits while the queue is empty. `None` if it is empty and all producers are gone.
@@ -66,12 +65,12 @@ impl<C: queue::Consumer, B: Bells> Consumer<C, B> {
     /// ```
     #[must_use]
     pub fn strategy(self, strategy: Strategy) -> Self {
-        Self { looks: Looks::by(strategy), ..self }
+        Self { habit: Habit::by(strategy), ..self }
     }
 
     /// What the waits of this handle's blocking calls have cost so far.
     pub fn waits(&self) -> Waits {
-        self.looks.waits
+        self.habit.waits
     }
 
     #[inline(always)] // as the queue's own
@@ -89,7 +88,7 @@ impl<C: queue::Consumer, B: Bells> Consumer<C, B> {
     #[inline(never)]
     fn wait_to_pop(&mut self, until: Option<Instant>) -> Result<C::Item, TryPopError> {
         let queue = &mut self.queue;
-        match self.looks.wait(self.bells.items(), until, || try_pop(queue)) {
+        match self.habit.wait(self.bells.items(), until, || try_pop(queue)) {
             Some(Some(item)) => {
                 self.ring();
                 Ok(item)
@@ -253,7 +252,7 @@ impl<C: queue::Consumer, B: Bells> queue::Consumer for Consumer<C, B> {
     fn try_clone(&self) -> Option<Self> {
         // The bells first: see `Producer::try_clone`.
         let (bells, queue) = (self.bells.try_clone()?, self.queue.try_clone()?);
-        Some(Self::new(queue, bells).strategy(self.looks.strategy))
+        Some(Self::new(queue, bells).strategy(self.habit.strategy))
     }
 
     fn pop_slice(&mut self, into: &mut [C::Item]) -> usize
@@ -324,11 +323,11 @@ impl<C: LendItems, B: Bells> Consumer<C, B> {
     pub fn wait_for_items(&mut self, n: usize) -> usize {
         let most = if self.capacity() == usize::MAX { MOST_COUNTED } else { self.capacity() };
         assert!(n <= most, "{n} items, and at most {most} can be waited for");
-        let Self { queue, looks, bells } = self;
+        let Self { queue, habit, bells } = self;
         let mut look = || has_items(queue, n);
         match look() {
             Look::Done(len) => len,
-            _ => looks.wait(bells.items(), None, look).expect("it waits for ever"),
+            _ => habit.wait(bells.items(), None, look).expect("it waits for ever"),
         }
     }
 
@@ -347,6 +346,6 @@ fn has_items<C: LendItems>(queue: &mut C, n: usize) -> Look<usize> {
 
 impl<C: queue::Consumer + Clone, B: Bells + Clone> Clone for Consumer<C, B> {
     fn clone(&self) -> Self {
-        Self::new(self.queue.clone(), self.bells.clone()).strategy(self.looks.strategy)
+        Self::new(self.queue.clone(), self.bells.clone()).strategy(self.habit.strategy)
     }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::bell::{Bell, Look, Sleep};
 use super::budget::count_step;
 use super::sealed::Bells as _;
-use super::thread::{Looks, Strategy, Waits};
+use super::thread::{Habit, Strategy, Waits};
 use super::{Local, Producer};
 use crate::queue::{self, TryPopError};
 
@@ -38,7 +38,7 @@ use crate::queue::{self, TryPopError};
 pub struct Inbox<C> {
     items: Arc<Bell>,
     lanes: Lanes<C>,
-    looks: Looks,
+    habit: Habit,
 }
 
 /// The receiving sides of all queues.
@@ -75,7 +75,7 @@ impl<C: queue::Consumer> Inbox<C> {
     /// Without queues.
     pub fn new() -> Self {
         let lanes = Lanes { all: Vec::new(), turn: 0, run: RUN };
-        Self { items: Arc::default(), lanes, looks: Looks::new() }
+        Self { items: Arc::default(), lanes, habit: Habit::new() }
     }
 
     /// Adds a queue, and returns its producer, whose calls wait for room.
@@ -133,10 +133,10 @@ impl<C: queue::Consumer> Inbox<C> {
     #[cold]
     #[inline(never)]
     fn pop_by(&mut self, until: Option<Instant>) -> Result<C::Item, TryPopError> {
-        let Self { items, lanes, looks } = self;
+        let Self { items, lanes, habit } = self;
         match lanes.look() {
             Look::Done(done) => done,
-            _ => looks.wait(&**items, until, || lanes.look()).unwrap_or(Err(TryPopError::Empty)),
+            _ => habit.wait(&**items, until, || lanes.look()).unwrap_or(Err(TryPopError::Empty)),
         }
     }
 
@@ -151,12 +151,12 @@ impl<C: queue::Consumer> Inbox<C> {
     /// Chooses how blocking calls wait.
     #[must_use]
     pub fn strategy(self, strategy: Strategy) -> Self {
-        Self { looks: Looks::by(strategy), ..self }
+        Self { habit: Habit::by(strategy), ..self }
     }
 
     /// What the waits of blocking calls have cost so far.
     pub fn waits(&self) -> Waits {
-        self.looks.waits
+        self.habit.waits
     }
 
     /// The items, until all producers are gone. `next` waits as [`pop`](Self::pop).

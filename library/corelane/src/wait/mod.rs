@@ -239,5 +239,5 @@ impl Drop for Local {
 /// Blocks the thread at a bell until a look finds something. For the models, which use bells without a queue.
 #[doc(hidden)]
 pub fn block<R>(bell: &Bell, look: impl FnMut() -> bell::Look<R>) -> R {
-    thread::Looks::new().wait(bell, None, look).expect("it waits for ever")
+    thread::Habit::new().wait(bell, None, look).expect("it waits for ever")
 }

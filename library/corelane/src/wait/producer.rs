@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::bell::{Look, Wait};
 use super::budget::count_step;
 use super::sealed::{self, Bells as _, Rings as _};
-use super::thread::{Looks, Strategy, Waits};
+use super::thread::{Habit, Strategy, Waits};
 use super::{Bells, Closed, Local};
 use crate::queue::{self, Backing, LendSlots, LentSlots, TryPushError, handles};
 use crate::unwind::call_each;
@@ -18,13 +18,13 @@ use crate::unwind::call_each;
 /// Its bells are [`Local`], unless processes share the queue.
 pub struct Producer<P, B = Local> {
     pub(crate) queue: P,
-    looks: Looks,
+    habit: Habit,
     pub(crate) bells: B,
 }
 
 impl<P: queue::Producer, B: Bells> Producer<P, B> {
     pub(crate) fn new(queue: P, bells: B) -> Self {
-        Self { queue, looks: Looks::new(), bells }
+        Self { queue, habit: Habit::new(), bells }
     }
 
     /// Appends `item`. Waits while the queue is full.
@@ -77,12 +77,12 @@ impl<P: queue::Producer, B: Bells> Producer<P, B> {
     /// ```
     #[must_use]
     pub fn strategy(self, strategy: Strategy) -> Self {
-        Self { looks: Looks::by(strategy), ..self }
+        Self { habit: Habit::by(strategy), ..self }
     }
 
     /// What the waits of this handle's blocking calls have cost so far.
     pub fn waits(&self) -> Waits {
-        self.looks.waits
+        self.habit.waits
     }
 
     #[inline(always)] // as the queue's own
@@ -110,7 +110,7 @@ impl<P: queue::Producer, B: Bells> Producer<P, B> {
     ) -> Result<(), TryPushError<P::Item>> {
         let (queue, mut item) = (&mut self.queue, Some(item));
         let look = || try_push(queue, &mut item, &self.bells);
-        match self.looks.wait(self.bells.room(), until, look) {
+        match self.habit.wait(self.bells.room(), until, look) {
             Some(Ok(())) => {
                 ring_after_wait(&self.bells);
                 Ok(())
@@ -280,7 +280,7 @@ impl<P: queue::Producer, B: Bells> queue::Producer for Producer<P, B> {
     fn try_clone(&self) -> Option<Self> {
         // The bells first: the queue may have several handles where the bells don't allow it.
         let (bells, queue) = (self.bells.try_clone()?, self.queue.try_clone()?);
-        Some(Self::new(queue, bells).strategy(self.looks.strategy))
+        Some(Self::new(queue, bells).strategy(self.habit.strategy))
     }
 
     fn flush(&mut self) {
@@ -364,11 +364,11 @@ impl<P: LendSlots, B: Bells> Producer<P, B> {
         if self.capacity() == usize::MAX {
             return Ok(());
         }
-        let Self { queue, looks, bells } = self;
+        let Self { queue, habit, bells } = self;
         let mut look = || has_room(queue, n, bells);
         match look() {
             Look::Done(done) => done,
-            _ => looks.wait(bells.room(), None, look).expect("it waits for ever"),
+            _ => habit.wait(bells.room(), None, look).expect("it waits for ever"),
         }
     }
 
@@ -399,6 +399,6 @@ fn flush<P: queue::Producer + ?Sized>(queue: &mut P, bells: &impl sealed::Bells)
 
 impl<P: queue::Producer + Clone, B: Bells + Clone> Clone for Producer<P, B> {
     fn clone(&self) -> Self {
-        Self::new(self.queue.clone(), self.bells.clone()).strategy(self.looks.strategy)
+        Self::new(self.queue.clone(), self.bells.clone()).strategy(self.habit.strategy)
     }
 }

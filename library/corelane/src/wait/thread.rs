@@ -11,15 +11,15 @@ use crate::memory::{Parker, limit, pause, timed_yield, yield_now};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Strategy {
-    /// Looks and yields for some microseconds, less if that was in vain lately, and then sleeps. Where a
+    /// Habit and yields for some microseconds, less if that was in vain lately, and then sleeps. Where a
     /// yield costs more than a sleep, as on a machine that other processes keep busy, it pauses instead.
     #[default]
     Adaptive,
-    /// Looks all the time. It takes a whole core.
+    /// Habit all the time. It takes a whole core.
     Spin,
-    /// Looks for a while, and then yields before each look. It takes a core that no other thread wants.
+    /// Habit for a while, and then yields before each look. It takes a core that no other thread wants.
     Yield,
-    /// Looks this number of times, pauses before each look, and then sleeps.
+    /// Habit this number of times, pauses before each look, and then sleeps.
     SpinThenSleep(u32),
     /// Sleeps at once.
     Sleep,
@@ -31,9 +31,9 @@ pub enum Strategy {
 pub struct Waits {
     /// Calls that had to wait.
     pub waits: u64,
-    /// Looks that found no room, or no item.
+    /// Habit that found no room, or no item.
     pub looks: u64,
-    /// Looks that found a call of another thread in the way.
+    /// Habit that found a call of another thread in the way.
     pub busy: u64,
     /// How often the thread slept.
     pub sleeps: u64,
@@ -43,7 +43,7 @@ pub struct Waits {
 
 /// How the threads of a handle wait, and what it has cost.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Looks {
+pub(crate) struct Habit {
     pub(super) strategy: Strategy,
     /// Yields before a sleep. It adapts to the waits so far.
     yields: u64,
@@ -58,7 +58,7 @@ pub(crate) struct Looks {
     pub(super) waits: Waits,
 }
 
-/// Looks with a pause before each: about as long as two far lines need for a round trip.
+/// Habit with a pause before each: about as long as two far lines need for a round trip.
 const PAUSES: u64 = limit(20, 0);
 /// Most yields: some ten microseconds if no other thread wants the core.
 const MOST: u64 = limit(20, 0);
@@ -67,7 +67,7 @@ const FEWEST: u64 = limit(1, 0);
 /// Yields of a trial: longer than it takes to wake another thread, also between virtual cores. Two threads that wait for each other, and both sleep, have long
 /// waits only because they sleep. If one of them stays awake for once, both find out. A trial that succeeds is followed by another.
 const TRIAL: u64 = limit(200, 0);
-/// Looks from one check of the bell to the next.
+/// Habit from one check of the bell to the next.
 const CHECK: u64 = 64;
 /// Sleeps for each trial: at least, and at most. After a trial in vain there are twice as many.
 const SLEEPS: u64 = 32;
@@ -84,7 +84,7 @@ const WITHOUT_YIELDS: u32 = 10;
 /// Pauses in place of a yield meanwhile. They take about as long as a yield on which no other thread runs.
 const PAUSES_FOR_A_YIELD: u64 = limit(20, 0);
 
-impl Looks {
+impl Habit {
     pub(crate) fn new() -> Self {
         Self::by(Strategy::Adaptive)
     }
@@ -102,7 +102,7 @@ impl Looks {
     }
 
     /// The looks of a wait before it sleeps.
-    pub(crate) fn begin(&self) -> Awake {
+    pub(crate) fn begin(&self) -> BeforeSleep {
         let (pauses, yields) = match self.strategy {
             Strategy::Adaptive => self.adapted(),
             Strategy::Spin => (u64::MAX, 0),
@@ -110,7 +110,7 @@ impl Looks {
             Strategy::SpinThenSleep(looks) => (looks.into(), 0),
             Strategy::Sleep => (0, 0),
         };
-        Awake { pauses, yields, adapts: self.strategy == Strategy::Adaptive, lost: None }
+        BeforeSleep { pauses, yields, adapts: self.strategy == Strategy::Adaptive, lost: None }
     }
 
     /// Pauses and yields before a sleep.
@@ -123,7 +123,7 @@ impl Looks {
     }
 
     /// Adapts to a wait that was over before a sleep, or was not. `awake` is how far its looks went.
-    pub(crate) fn end(&mut self, awake: &Awake, is_over: bool) {
+    pub(crate) fn end(&mut self, awake: &BeforeSleep, is_over: bool) {
         if let Some(lost) = awake.lost {
             let time = lost.saturating_mul(WITHOUT_YIELDS);
             self.no_yields_until = Instant::now().checked_add(time);
@@ -234,7 +234,7 @@ impl Rings for Bell {
 
 /// The looks that a thread still makes before it sleeps: with a pause before each, and then with a yield.
 #[derive(Debug)]
-pub(crate) struct Awake {
+pub(crate) struct BeforeSleep {
     pauses: u64,
     yields: u64,
     /// Whether a yield that takes longer than a sleep is the last one.
@@ -243,7 +243,7 @@ pub(crate) struct Awake {
     lost: Option<Duration>,
 }
 
-impl Awake {
+impl BeforeSleep {
     /// Pauses or yields, unless it is time to sleep.
     #[inline]
     pub(crate) fn again(&mut self) -> bool {
@@ -270,26 +270,26 @@ impl Awake {
 
 std::thread_local! {
     /// How a thread looks where no handle remembers it.
-    static OF_THREAD: Cell<Option<Looks>> = const { Cell::new(None) };
+    static OF_THREAD: Cell<Option<Habit>> = const { Cell::new(None) };
 }
 
 /// The looks of one wait of the calling thread, where no handle remembers how it looks.
-pub(crate) struct OwnLooks {
-    looks: Looks,
+pub(crate) struct ThreadWait {
+    habit: Habit,
     /// `None` when it was time to sleep.
-    awake: Option<Awake>,
+    awake: Option<BeforeSleep>,
 }
 
-impl OwnLooks {
+impl ThreadWait {
     pub(crate) fn begin() -> Self {
-        let looks = OF_THREAD.try_with(Cell::get).ok().flatten().unwrap_or_else(Looks::new);
-        let awake = Some(looks.begin());
-        Self { looks, awake }
+        let habit = OF_THREAD.try_with(Cell::get).ok().flatten().unwrap_or_else(Habit::new);
+        let awake = Some(habit.begin());
+        Self { habit, awake }
     }
 
     /// Pauses or yields, unless it is time to sleep.
     pub(crate) fn again(&mut self) -> bool {
-        let is_awake = self.awake.as_mut().is_some_and(Awake::again);
+        let is_awake = self.awake.as_mut().is_some_and(BeforeSleep::again);
         if !is_awake {
             self.end(false);
         }
@@ -303,9 +303,9 @@ impl OwnLooks {
 
     fn end(&mut self, is_over: bool) {
         if let Some(awake) = self.awake.take() {
-            self.looks.end(&awake, is_over);
+            self.habit.end(&awake, is_over);
             // A thread that ends has no next wait.
-            let _ = OF_THREAD.try_with(|kept| kept.set(Some(self.looks)));
+            let _ = OF_THREAD.try_with(|kept| kept.set(Some(self.habit)));
         }
     }
 }
@@ -332,7 +332,7 @@ mod tests {
 
     #[test]
     fn a_yield_that_costs_more_than_a_sleep_is_the_last_one_for_a_while() {
-        let mut looks = Looks::new();
+        let mut looks = Habit::new();
         let mut awake = looks.begin();
         awake.has_yielded(SLEEP);
         assert_eq!((awake.yields, awake.lost), (MOST, None));
@@ -348,7 +348,7 @@ mod tests {
 
     #[test]
     fn other_strategies_go_on_as_they_were_told() {
-        let mut awake = Looks::by(Strategy::Yield).begin();
+        let mut awake = Habit::by(Strategy::Yield).begin();
         awake.has_yielded(100 * SLEEP);
         awake.pauses = 0;
         assert!(awake.again());
@@ -356,8 +356,8 @@ mod tests {
 
     #[test]
     fn trials_in_vain_become_rare() {
-        let mut looks = Looks::new();
-        let sleeps_before_trial = |looks: &mut Looks| {
+        let mut looks = Habit::new();
+        let sleeps_before_trial = |looks: &mut Habit| {
             let mut sleeps = 0;
             while looks.trial_in > 0 {
                 looks.end(&looks.begin(), false);

@@ -4,12 +4,13 @@ use core::marker::PhantomData;
 use core::mem::needs_drop;
 
 use super::granules::{Entry, GRANULE, Granules, LONGEST, granules};
-use crate::block::layout::{BlockShape, Blocks, Nothing, StandBack};
+use crate::block::layout::{BlockShape, Blocks, Nothing};
 use crate::block::variables::{Heads, Separate};
 use crate::memory::{AtomicBool, Ordering, advance, is_before};
 use crate::pad::Padded;
 use crate::queue::{CapacityError, Config, TryPopError};
 use crate::region::{End, Run, State, ends};
+use crate::spin::Backoff;
 use crate::unwind::drop_each;
 
 /// Both sides of a new queue. Records that are never popped are dropped as items of type `T`. `needed` says how many
@@ -334,7 +335,7 @@ impl<T> End<Header<T>> {
         let cursor = &block.consumers.reserved;
         // Acquire ↔ Release of the exchange below: observing a record taken makes visible the records behind it that
         // its consumer had observed. Otherwise the queue would seem empty.
-        let (mut reserved, mut stand_back) = (cursor.load(Ordering::Acquire), StandBack::new());
+        let (mut reserved, mut backoff) = (cursor.load(Ordering::Acquire), Backoff::new());
         while is_before(reserved, full) {
             let position = arrangement.go_on(head, reserved);
             let filled = self.filled_behind(position, reserved)?;
@@ -355,7 +356,7 @@ impl<T> End<Header<T>> {
                     reserved = next;
                 }
                 Err(_) => {
-                    stand_back.wait();
+                    backoff.wait();
                     reserved = cursor.load(Ordering::Acquire);
                 }
             }

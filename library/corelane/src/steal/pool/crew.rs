@@ -15,7 +15,7 @@ use crate::memory::{AtomicU64, Mutex, Ordering};
 use crate::pad::Padded;
 use crate::queue::{CapacityError, TryPopError, TryPushError};
 use crate::steal::bwos::Loot;
-use crate::wait::thread::Looks;
+use crate::wait::thread::Habit;
 
 /// What the workers share.
 pub(in crate::steal) struct Crew<T> {
@@ -98,7 +98,7 @@ impl<T> Crew<T> {
                 1
             },
             turns: 0,
-            looks: Looks::by(options.strategy),
+            habit: Habit::by(options.strategy),
             has_last: false,
             state: State::Works,
         };
@@ -211,7 +211,7 @@ pub struct Local<T> {
     /// Tasks that it steals at once.
     batch: usize,
     turns: u32,
-    looks: Looks,
+    habit: Habit,
     /// A task was pushed that no other worker has been told of.
     has_last: bool,
     state: State,
@@ -401,7 +401,7 @@ impl<T> Local<T> {
     }
 
     fn look_for_a_while(&mut self, is_over: &dyn Fn(&Crew<T>) -> bool) -> Option<T> {
-        let mut awake = self.looks.begin();
+        let mut awake = self.habit.begin();
         let found = loop {
             if let Some(task) = self.look() {
                 break Some(task);
@@ -410,7 +410,7 @@ impl<T> Local<T> {
                 break None;
             }
         };
-        self.looks.end(&awake, found.is_some() || is_over(&self.crew));
+        self.habit.end(&awake, found.is_some() || is_over(&self.crew));
         found
     }
 

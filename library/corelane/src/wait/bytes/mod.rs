@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::bell::Look;
 use super::sealed::Rings as _;
-use super::thread::{Looks, Strategy, Waits};
+use super::thread::{Habit, Strategy, Waits};
 use super::{Bells, Local};
 use crate::bytes::{self, ClaimError};
 use crate::queue::TryPopError;
@@ -53,14 +53,14 @@ impl<C: sealed::Records> Records for C {}
 /// A sending side of a queue of byte records, whose calls can wait for room. Where the queue allows several: clone it.
 pub struct Producer<P = bytes::Producer, B = Local> {
     pub(crate) queue: P,
-    looks: Looks,
+    habit: Habit,
     pub(crate) bells: B,
 }
 
 /// A receiving side of a queue of byte records, whose calls can wait for a record. Where the queue allows several: clone it.
 pub struct Consumer<C = bytes::Consumer, B = Local> {
     pub(crate) queue: C,
-    looks: Looks,
+    habit: Habit,
     pub(crate) bells: B,
 }
 
@@ -119,13 +119,13 @@ impl<P: Claims, B: Bells> Producer<P, B> {
     #[cold]
     #[inline(never)]
     fn wait_for_room(&mut self, len: usize, until: Option<Instant>) -> Result<P::Room, ClaimError> {
-        let Self { queue, looks, bells } = self;
+        let Self { queue, habit, bells } = self;
         // Whatever makes room rings, so busy is no reason to look again soon.
         let look = || match allocate(queue, len, bells) {
             Err(ClaimError::Full | ClaimError::Busy) => Look::NotYet,
             done => Look::Done(done),
         };
-        let waited = looks.wait(bells.room(), until, look);
+        let waited = habit.wait(bells.room(), until, look);
         if B::HAS_SEVERAL {
             // Room may have come for several at once, with one ring.
             bells.room().ring_and_catch();
@@ -200,13 +200,13 @@ impl<C: Records, B: Bells> Consumer<C, B> {
     #[cold]
     #[inline(never)]
     fn wait_for_record(&mut self, until: Option<Instant>) -> Result<C::Found, TryPopError> {
-        let Self { queue, looks, bells } = self;
+        let Self { queue, habit, bells } = self;
         // Whatever makes a record ready rings, so busy is no reason to look again soon.
         let look = || match reserve(queue, bells) {
             Err(TryPopError::Empty | TryPopError::Busy) => Look::NotYet,
             done => Look::Done(done),
         };
-        let waited = looks.wait(bells.items(), until, look);
+        let waited = habit.wait(bells.items(), until, look);
         if B::HAS_SEVERAL {
             // A claim that ends may be in front of several records, which others have committed before.
             bells.items().ring_and_catch();
@@ -250,7 +250,7 @@ macro_rules! both {
     ($($side:ident of $queue:ident)*) => {$(
         impl<Q: $queue, B: Bells> $side<Q, B> {
             pub(crate) fn new(queue: Q, bells: B) -> Self {
-                Self { queue, looks: Looks::new(), bells }
+                Self { queue, habit: Habit::new(), bells }
             }
 
             /// Bytes that the queue always has room for: see [`bytes::Producer::capacity`].
@@ -266,19 +266,19 @@ macro_rules! both {
             /// Chooses how this handle's calls wait. Clones wait the same way.
             #[must_use]
             pub fn strategy(self, strategy: Strategy) -> Self {
-                Self { looks: Looks::by(strategy), ..self }
+                Self { habit: Habit::by(strategy), ..self }
             }
 
             /// What the waits of this handle have cost so far.
             pub fn waits(&self) -> Waits {
-                self.looks.waits
+                self.habit.waits
             }
         }
 
         impl<Q: Clone, B: Clone> Clone for $side<Q, B> {
             fn clone(&self) -> Self {
-                let looks = Looks::by(self.looks.strategy);
-                Self { queue: self.queue.clone(), looks, bells: self.bells.clone() }
+                let habit = Habit::by(self.habit.strategy);
+                Self { queue: self.queue.clone(), habit, bells: self.bells.clone() }
             }
         }
 

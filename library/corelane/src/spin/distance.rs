@@ -4,20 +4,20 @@ use crate::memory::pause;
 
 /// How long a consumer waits before it looks again at what the producer is writing.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Patience {
+pub(crate) struct Distance {
     /// Position at which the consumer last caught up.
     mark: u64,
-    /// Pauses to be made, 0 to [`Patience::MOST`].
+    /// Pauses to be made, 0 to [`Distance::MOST`].
     pauses: u32,
 }
 
-impl Patience {
+impl Distance {
     /// Most pauses in one look: about as long as a far line needs for a round trip.
     const MOST: u32 = 16;
     /// Calls from one catch-up to the next that make a stream. In a dialogue there are one or two for each message.
     const STREAM: u64 = 3;
 
-    /// The patience of a new consumer.
+    /// The distance of a new consumer.
     pub(crate) fn new(position: u64) -> Self {
         Self { mark: position, pauses: 0 }
     }

@@ -4,17 +4,17 @@ use crate::memory::{limit, pause};
 
 /// How often slices and iterators look again while the queue is busy: with a pause before each look that is twice as long as the
 /// last one, about a microsecond in all.
-const LOOKS: u32 = limit(6, 1) as u32;
+const MOST: u32 = limit(6, 1) as u32;
 
-/// Counts the looks of one call.
+/// Counts the retries of one call.
 #[derive(Debug, Default)]
-pub(crate) struct Looks(u32);
+pub(crate) struct Retries(u32);
 
-impl Looks {
+impl Retries {
     /// Whether to look again, if the queue `is_busy`. Pauses before it says yes.
     #[inline]
     pub(crate) fn again(&mut self, is_busy: bool) -> bool {
-        if !is_busy || self.0 == LOOKS {
+        if !is_busy || self.0 == MOST {
             return false;
         }
         pause(1 << self.0);
