@@ -49,7 +49,7 @@ const IDLE: u64 = limit(8, 0);
 /// Uses that count for one in which there was nothing to be done.
 const VAIN: u64 = limit(16, 1);
 /// Pauses for which a tenant that has given the value up leaves it to others.
-const BACKOFF: u64 = limit(20, 1);
+const STAND_BACK: u64 = limit(20, 1);
 /// A lease of fewer uses is one of a turn.
 const TURN: u64 = limit(16, 2);
 /// Revoked leases of turns, without another revoked one between them, from which on leases are short.
@@ -483,7 +483,7 @@ impl Tenant {
         self.tell(self.steps, Ordering::Release);
         let tenants = lease.tenants.load(Ordering::Relaxed);
         let interval = (SELDOM * tenants).min(MOST_SELDOM);
-        let mut wait = Waiter { interval, overdue: interval, ..Waiter::default() };
+        let mut wait = LeaseWait { interval, overdue: interval, ..LeaseWait::default() };
         let longest = INTERVALS * interval + IDLE;
         while wait.waited < longest {
             wait.pause();
@@ -514,10 +514,10 @@ impl Tenant {
             self.run = RUN;
             return word & STATE == FREE || self.is_let_go(lease, word);
         }
-        if word & WANTED != 0 && waited >= BACKOFF {
+        if word & WANTED != 0 && waited >= STAND_BACK {
             self.run = (2 * self.run).min(LONGEST_RUN);
         }
-        word & WANTED == 0 || waited >= BACKOFF
+        word & WANTED == 0 || waited >= STAND_BACK
     }
 
     /// Whether the holder of a revoked lease is not at work.
@@ -570,7 +570,7 @@ impl Tenant {
 
 /// A wait for a lease that another tenant has.
 #[derive(Default)]
-struct Waiter {
+struct LeaseWait {
     /// Pauses so far.
     waited: u64,
     /// Pauses between two looks at `word`.
@@ -585,7 +585,7 @@ struct Waiter {
     steps: Option<u64>,
 }
 
-impl Waiter {
+impl LeaseWait {
     fn pause(&mut self) {
         pause(self.interval as u32);
         self.waited += self.interval;

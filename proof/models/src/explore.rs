@@ -114,7 +114,7 @@ fn explore_watched(bounds: &Bounds, model: Program, watcher: Rc<Watcher>) -> Exp
         })
     };
     if let Some(Run { preemptions, executions }) = found::next() {
-        // As many as before, or fewer.
+        // The limit ends a run that has more executions than before.
         match explore(preemptions, executions + 2) {
             Some(run) if run.executions == executions => return run,
             _ => found::is_old(),

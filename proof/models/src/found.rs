@@ -1,9 +1,13 @@
 //! The bounds on preemptions that a search has found for each model, so that it isn't made again.
 //!
-//! The search tries bounds that turn out to have too many executions, which takes as long as all others together. A line of
-//! `found-bounds.txt` has a model's name and, for each run of its program, the bound and the number of executions: `2:310`,
-//! or `all:84`. If a run has another number, the model or its queue has changed, and the search is made.
-//! `CORELANE_FOUND=proof/models/found-bounds.txt cargo test -p corelane-models --test models` writes the file.
+//! The search tries bounds that turn out to have too many executions, which takes as long as all others
+//! together. A line of `found-bounds.txt` has a model's name and, for each run of its program, the bound and
+//! the number of executions: `2:310`, or `all:84`. If a run has another number, the model or its queue has
+//! changed, and the search is made. This writes the file, whose path is relative to the package:
+//!
+//! ```console
+//! $ CORELANE_FOUND=found-bounds.txt cargo test -p corelane-models --test models
+//! ```
 
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
@@ -62,7 +66,9 @@ pub(crate) fn of(model: &str) -> &'static [Run] {
 /// Calls `explore`, whose runs are to be these.
 pub(crate) fn with<R>(runs: &[Run], explore: impl FnOnce() -> R) -> R {
     TO_COME.set(runs.iter().copied().collect());
-    explore()
+    let explored = explore();
+    TO_COME.take();
+    explored
 }
 
 /// The next run of this thread's model. None if the search has to be made.

@@ -33,12 +33,8 @@ pub(crate) enum Known<'a> {
 
 impl Kept {
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
-        let refused = |why: &str| {
-            let path = path.display();
-            Failure::Usage(format!(
-                "can't use {path} ({why}); name a file that lane verify --markdown FILE wrote"
-            ))
-        };
+        let refused =
+            |why: &str| unusable(path, why, "a file that lane verify --markdown FILE wrote");
         let text = fs::read_to_string(path).map_err(|error| refused(&error.to_string()))?;
         let kept = Self::parse(&text);
         if kept.shown.is_empty() {
@@ -78,6 +74,11 @@ impl Kept {
             _ => Known::Survives,
         }
     }
+}
+
+/// Refuses a file for a reason. The user is to name `another`.
+pub(crate) fn unusable(path: &Path, why: &str, another: &str) -> Failure {
+    Failure::Usage(format!("can't use {} ({why}); name {another}", path.display()))
 }
 
 /// The cells of a row of a queue's table, without the quotes.

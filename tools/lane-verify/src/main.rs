@@ -117,18 +117,17 @@ fn check_orderings(args: &VerifyArgs, queues: &[&str]) -> Result<bool, Failure> 
         return Err(Failure::Usage(text));
     }
     let kept = args.kept.as_deref().map(Kept::read).transpose()?.unwrap_or_default();
+    let explored = args.explored.as_deref().map(explored::read).transpose()?.unwrap_or_default();
     let mut files = Files::open(&args.files)?.and_markdown(args.markdown.as_deref())?;
-    let of_a_queue = Duration::from_secs(if args.big {
-        300
-    } else if args.kept.is_some() {
-        7
-    } else {
-        20
+    let of_a_queue = Duration::from_secs(match (&args.kept, &args.explored) {
+        _ if args.big => 300,
+        (Some(_), Some(_)) => 1,
+        (Some(_), None) => 7,
+        (None, _) => 20,
     });
     let what =
         format!("runs the models of {} queues, and again with each ordering weaker", queues.len());
     announce(&what, shared(of_a_queue * queues.len() as u32));
-    let explored = args.explored.as_deref().map(explored::read).transpose()?.unwrap_or_default();
     let verification = orderings::verify(queues, args.big, &kept, &explored)?;
     files.publish(&verification, &page::document(&verification, !args.queues.is_empty()))?;
     Ok(verification.is_sound())

@@ -58,9 +58,9 @@
 //! | a receive | stays in the channel. With capacity 0 the next receiver gets it if a sender has chosen this future |
 //! | a send | is dropped, and is not sent. With capacity 0 a receiver may have taken it |
 //!
-//! A task whose channel is always ready lets others run. When the futures of its thread have been ready at their first looks for a
-//! millisecond, the next one is pending once, and wakes its task; so are others of this task, up to 16 in a row. A future that is polled once, as by
-//! `now_or_never`, may therefore be pending although a message is there: [`try_recv`](Receiver::try_recv) always looks.
+//! A task whose channel is always ready lets others run. When the futures of its thread have been ready at
+//! their first looks for a millisecond, the next one is pending once, and wakes its task; so are others of
+//! this task, up to 16 in a row. A future that is polled once, as by `now_or_never`, may therefore be pending although a message is there: [`try_recv`](Receiver::try_recv) always looks.
 //!
 //! # Wakers that panic
 //!

@@ -66,16 +66,16 @@ pub(super) fn meet<R>(
     until: Option<Instant>,
     mut poll: impl FnMut(&Waker) -> Look<R>,
 ) -> Option<R> {
-    let (parker, mut waiting) = (Parker::new(), ThreadWait::begin());
+    let (parker, mut wait) = (Parker::new(), ThreadWait::begin());
     loop {
         if let Look::Done(found) = poll(parker.waker()) {
-            waiting.found();
+            wait.found();
             return Some(found);
         }
         if is_over(until) {
             return None;
         }
-        if !waiting.again() {
+        if !wait.again() {
             parker.park(until);
         }
     }

@@ -268,16 +268,16 @@ impl<'a> Select<'a> {
             until.is_some() || !self.cases.is_empty(),
             "no operations have been added to `Select`"
         );
-        let mut waiting = ThreadWait::begin();
+        let mut wait = ThreadWait::begin();
         loop {
             if let Some(found) = self.look(&look) {
-                waiting.found();
+                wait.found();
                 return Some(found);
             }
             if is_over(until) {
                 return None;
             }
-            match (waiting.again(), chosen) {
+            match (wait.again(), chosen) {
                 (true, _) => {}
                 (false, None) => self.sleep(&Parker::new(), until, None),
                 (false, Some(chosen)) => {

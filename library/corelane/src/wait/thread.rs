@@ -11,15 +11,15 @@ use crate::memory::{Parker, limit, pause, timed_yield, yield_now};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Strategy {
-    /// Habit and yields for some microseconds, less if that was in vain lately, and then sleeps. Where a
+    /// Looks and yields for some microseconds, less if that was in vain lately, and then sleeps. Where a
     /// yield costs more than a sleep, as on a machine that other processes keep busy, it pauses instead.
     #[default]
     Adaptive,
-    /// Habit all the time. It takes a whole core.
+    /// Looks all the time. It takes a whole core.
     Spin,
-    /// Habit for a while, and then yields before each look. It takes a core that no other thread wants.
+    /// Looks for a while, and then yields before each look. It takes a core that no other thread wants.
     Yield,
-    /// Habit this number of times, pauses before each look, and then sleeps.
+    /// Looks this number of times, pauses before each look, and then sleeps.
     SpinThenSleep(u32),
     /// Sleeps at once.
     Sleep,
@@ -31,9 +31,9 @@ pub enum Strategy {
 pub struct Waits {
     /// Calls that had to wait.
     pub waits: u64,
-    /// Habit that found no room, or no item.
+    /// Looks that found no room, or no item.
     pub looks: u64,
-    /// Habit that found a call of another thread in the way.
+    /// Looks that found a call of another thread in the way.
     pub busy: u64,
     /// How often the thread slept.
     pub sleeps: u64,
@@ -58,7 +58,7 @@ pub(crate) struct Habit {
     pub(super) waits: Waits,
 }
 
-/// Habit with a pause before each: about as long as two far lines need for a round trip.
+/// Looks with a pause before each: about as long as two far lines need for a round trip.
 const PAUSES: u64 = limit(20, 0);
 /// Most yields: some ten microseconds if no other thread wants the core.
 const MOST: u64 = limit(20, 0);
@@ -67,7 +67,7 @@ const FEWEST: u64 = limit(1, 0);
 /// Yields of a trial: longer than it takes to wake another thread, also between virtual cores. Two threads that wait for each other, and both sleep, have long
 /// waits only because they sleep. If one of them stays awake for once, both find out. A trial that succeeds is followed by another.
 const TRIAL: u64 = limit(200, 0);
-/// Habit from one check of the bell to the next.
+/// Looks from one check of the bell to the next.
 const CHECK: u64 = 64;
 /// Sleeps for each trial: at least, and at most. After a trial in vain there are twice as many.
 const SLEEPS: u64 = 32;
@@ -75,11 +75,11 @@ const MOST_SLEEPS: u64 = 1024;
 /// After this number of waits in a row without a sleep, a sleep is an accident: a trial follows at once.
 const A_ROW: u64 = 16;
 
-/// A yield that takes longer has cost more than a sleep: another process got its time slice. In a shorter one another thread of this
-/// program may have filled or emptied the queue.
+/// A yield that takes longer has cost more than a sleep: another process got its time slice. In a
+/// shorter one another thread of this program may have filled or emptied the queue.
 const SLEEP: Duration = Duration::from_micros(150);
-/// After such a yield the thread doesn't yield again for 10 times the length of that yield. So long yields take
-/// an eleventh of its time at most.
+/// A long yield is followed by a time without yields, which is 10 times as long. So long yields take an
+/// eleventh of the thread's time at most.
 const WITHOUT_YIELDS: u32 = 10;
 /// Pauses in place of a yield meanwhile. They take about as long as a yield on which no other thread runs.
 const PAUSES_FOR_A_YIELD: u64 = limit(20, 0);
@@ -332,18 +332,18 @@ mod tests {
 
     #[test]
     fn a_yield_that_costs_more_than_a_sleep_is_the_last_one_for_a_while() {
-        let mut looks = Habit::new();
-        let mut awake = looks.begin();
+        let mut habit = Habit::new();
+        let mut awake = habit.begin();
         awake.has_yielded(SLEEP);
         assert_eq!((awake.yields, awake.lost), (MOST, None));
         awake.has_yielded(100 * SLEEP);
         awake.pauses = 0;
         assert!(!awake.again(), "it is time to sleep");
-        looks.end(&awake, true);
-        let next = looks.begin();
+        habit.end(&awake, true);
+        let next = habit.begin();
         assert_eq!((next.pauses, next.yields), (PAUSES + PAUSES_FOR_A_YIELD * MOST, 0));
-        looks.no_yields_until = Some(Instant::now());
-        assert_eq!((looks.begin().pauses, looks.begin().yields), (PAUSES, MOST));
+        habit.no_yields_until = Some(Instant::now());
+        assert_eq!((habit.begin().pauses, habit.begin().yields), (PAUSES, MOST));
     }
 
     #[test]
@@ -356,23 +356,23 @@ mod tests {
 
     #[test]
     fn trials_in_vain_become_rare() {
-        let mut looks = Habit::new();
-        let sleeps_before_trial = |looks: &mut Habit| {
+        let mut habit = Habit::new();
+        let sleeps_before_trial = |habit: &mut Habit| {
             let mut sleeps = 0;
-            while looks.trial_in > 0 {
-                looks.end(&looks.begin(), false);
+            while habit.trial_in > 0 {
+                habit.end(&habit.begin(), false);
                 sleeps += 1;
             }
             sleeps
         };
-        assert_eq!(sleeps_before_trial(&mut looks), SLEEPS);
-        looks.end(&looks.begin(), false);
-        assert_eq!(sleeps_before_trial(&mut looks), 2 * SLEEPS);
-        looks.end(&looks.begin(), false);
-        assert_eq!(sleeps_before_trial(&mut looks), 4 * SLEEPS);
+        assert_eq!(sleeps_before_trial(&mut habit), SLEEPS);
+        habit.end(&habit.begin(), false);
+        assert_eq!(sleeps_before_trial(&mut habit), 2 * SLEEPS);
+        habit.end(&habit.begin(), false);
+        assert_eq!(sleeps_before_trial(&mut habit), 4 * SLEEPS);
         // A trial that succeeds is followed by another, and this one is in vain.
-        looks.end(&looks.begin(), true);
-        looks.end(&looks.begin(), false);
-        assert_eq!(sleeps_before_trial(&mut looks), 2 * SLEEPS);
+        habit.end(&habit.begin(), true);
+        habit.end(&habit.begin(), false);
+        assert_eq!(sleeps_before_trial(&mut habit), 2 * SLEEPS);
     }
 }

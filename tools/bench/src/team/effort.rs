@@ -14,7 +14,7 @@ const CONSUMER_RATE: u64 = 1_000;
 
 /// A thread.
 #[derive(Clone, Copy)]
-pub(super) struct Who {
+pub(super) struct Member {
     pub(super) produces: bool,
     pub(super) number: u8,
     pub(super) wait: Wait,
@@ -28,7 +28,7 @@ pub(super) trait Effort: Sized {
     /// checks cost nothing.
     const CHUNK: u64;
 
-    fn of(who: Who) -> Self;
+    fn of(member: Member) -> Self;
 
     /// Whether a failed operation is retried. Otherwise the item of a failed push is lost.
     #[inline(always)]
@@ -47,7 +47,7 @@ pub(super) struct NoEffort;
 impl Effort for NoEffort {
     const CHUNK: u64 = 64;
 
-    fn of(_: Who) -> Self {
+    fn of(_: Member) -> Self {
         Self
     }
 }
@@ -60,8 +60,8 @@ pub(super) struct Spins {
 impl Effort for Spins {
     const CHUNK: u64 = 16;
 
-    fn of(who: Who) -> Self {
-        Self { state: 2 * u64::from(who.number) + u64::from(who.produces) }
+    fn of(member: Member) -> Self {
+        Self { state: 2 * u64::from(member.number) + u64::from(member.produces) }
     }
 
     #[inline(always)]
@@ -87,8 +87,8 @@ pub(super) struct MayWait(Option<Timetable>);
 impl Effort for MayWait {
     const CHUNK: u64 = 1;
 
-    fn of(who: Who) -> Self {
-        Self(who.has_timetable.then(|| Timetable::of(who)))
+    fn of(member: Member) -> Self {
+        Self(member.has_timetable.then(|| Timetable::of(member)))
     }
 
     #[inline(always)]
@@ -111,14 +111,14 @@ struct Timetable {
 }
 
 impl Timetable {
-    fn of(who: Who) -> Self {
+    fn of(member: Member) -> Self {
         let clock = Clock::get();
-        let rate = if who.produces { PRODUCER_RATE } else { CONSUMER_RATE };
+        let rate = if member.produces { PRODUCER_RATE } else { CONSUMER_RATE };
         let interval = clock.ticks(1_000_000_000 / rate);
         // Spread evenly: if all threads' operations were due at the same times, they would always collide.
-        let share = (f64::from(who.number) * 0.618_034).fract();
+        let share = (f64::from(member.number) * 0.618_034).fract();
         let due = clock.now() + (interval as f64 * share) as u64;
-        Self { clock, due, interval, wait: who.wait }
+        Self { clock, due, interval, wait: member.wait }
     }
 
     /// Waits until the next operation is due.
@@ -138,9 +138,9 @@ mod tests {
 
     #[test]
     fn spins_are_random_bounded_and_the_same_in_all_runs() {
-        let who = Who { produces: true, number: 3, wait: Wait::Spin, has_timetable: false };
+        let member = Member { produces: true, number: 3, wait: Wait::Spin, has_timetable: false };
         let lengths = || {
-            let mut spins = Spins::of(who);
+            let mut spins = Spins::of(member);
             (0..10_000).map(move |_| spins.next())
         };
         assert!(lengths().eq(lengths()));

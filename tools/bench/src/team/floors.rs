@@ -8,7 +8,7 @@ use corelane::{Info, Sides};
 
 use super::account::{Counts, Tally};
 use super::common::{Common, Part};
-use super::effort::{Effort, NoEffort, Who};
+use super::effort::{Effort, Member, NoEffort};
 use super::probe::{Probe, Silent};
 use super::thread::{self, Worker};
 use super::{Task, TeamKernel, crew, fairness, start, ticks};
@@ -42,13 +42,13 @@ pub(crate) static FLOORS: LazyLock<[Entry; 2]> = LazyLock::new(|| {
 fn measure(trial: &Trial<'_>, team: &TeamSetting, add: impl Fn() + Sync) -> Sample {
     let common = &Common::of(team, trial.length);
     let add = &add;
-    let task = |(core, who)| -> Task<'_, _> {
+    let task = |(core, member)| -> Task<'_, _> {
         (
             core,
             Box::new(move || {
                 thread::run::<_, NoEffort, Silent>(
                     Adder { add, tally: Tally::default() },
-                    who,
+                    member,
                     common,
                 )
             }),
@@ -71,7 +71,7 @@ struct Adder<'a, F> {
 }
 
 impl<F: Fn()> Worker for Adder<'_, F> {
-    fn single<E: Effort, P: Probe>(mut self, _: Who, probe: P, part: &Part) -> (Self, P) {
+    fn single<E: Effort, P: Probe>(mut self, _: Member, probe: P, part: &Part) -> (Self, P) {
         let before = self.tally.items;
         while !part.is_over() {
             (0..E::CHUNK).for_each(|_| (self.add)());
@@ -82,8 +82,8 @@ impl<F: Fn()> Worker for Adder<'_, F> {
     }
 
     /// An addition for a whole batch would cost an item next to nothing. So this is never called.
-    fn batches<E: Effort>(self, who: Who, part: &Part, _: usize) -> Self {
-        self.single::<E, _>(who, Silent, part).0
+    fn batches<E: Effort>(self, member: Member, part: &Part, _: usize) -> Self {
+        self.single::<E, _>(member, Silent, part).0
     }
 
     fn settle(self, _: &Common) -> Self {

@@ -18,7 +18,7 @@ use hdrhistogram::Histogram;
 
 use self::account::check;
 use self::common::Common;
-use self::effort::{Effort, MayWait, NoEffort, Spins, Who};
+use self::effort::{Effort, MayWait, Member, NoEffort, Spins};
 pub(crate) use self::floors::FLOORS;
 use self::probe::{Calls, Probe, Silent, Stays, typical};
 use self::thread::{Receiver, Sender, ThreadReport, Worker};
@@ -137,19 +137,19 @@ fn run<T: Payload, Q: Queue<T>, E: Effort, P: Probe>(
 fn run_with<T: Payload, Q: Queue<T>>(
     trial: &Trial<'_>,
     team: &TeamSetting,
-    send: fn(Sender<Q::Producer>, Who, &Common) -> ThreadReport,
-    receive: fn(Receiver<Q::Consumer>, Who, &Common) -> ThreadReport,
+    send: fn(Sender<Q::Producer>, Member, &Common) -> ThreadReport,
+    receive: fn(Receiver<Q::Consumer>, Member, &Common) -> ThreadReport,
 ) -> Result<TeamReport, String> {
     let common = &Common::of(team, trial.length);
     let (senders, mut receivers) =
         handles::<T, Q>(trial.params.config(), team.size).expect("tried before the first round");
     let idle = if team.size.consumers == 0 { receivers.pop() } else { None };
     let (mut crew, mut tasks) = (crew(trial, team), Vec::<Task<'_, ThreadReport>>::new());
-    for (tx, (core, who)) in senders.into_iter().zip(&mut crew) {
-        tasks.push((core, Box::new(move || send(Sender::of(tx, who.number), who, common))));
+    for (tx, (core, member)) in senders.into_iter().zip(&mut crew) {
+        tasks.push((core, Box::new(move || send(Sender::of(tx, member.number), member, common))));
     }
-    for (rx, (core, who)) in receivers.into_iter().zip(&mut crew) {
-        tasks.push((core, Box::new(move || receive(Receiver::of(rx), who, common))));
+    for (rx, (core, member)) in receivers.into_iter().zip(&mut crew) {
+        tasks.push((core, Box::new(move || receive(Receiver::of(rx), member, common))));
     }
     let sides = start(tasks, team, common);
     let counts = |side: &Vec<ThreadReport>| side.iter().map(|thread| thread.counts).collect();
@@ -164,7 +164,7 @@ fn run_with<T: Payload, Q: Queue<T>>(
 fn crew(
     trial: &Trial<'_>,
     team: &TeamSetting,
-) -> impl Iterator<Item = (Option<CoreId>, Who)> + use<> {
+) -> impl Iterator<Item = (Option<CoreId>, Member)> + use<> {
     let (producers, wait) = (team.size.producers, trial.params.wait);
     let workload = team.workload;
     let placement = team.placement.unwrap_or(Placement::Apart);
@@ -172,7 +172,7 @@ fn crew(
     seats.map(move |(seat, core)| {
         let produces = seat < producers;
         let number = if produces { seat } else { seat - producers } as u8;
-        (core, Who { produces, number, wait, has_timetable: workload == Workload::Profiling })
+        (core, Member { produces, number, wait, has_timetable: workload == Workload::Profiling })
     })
 }
 

@@ -8,7 +8,7 @@ use hdrhistogram::Histogram;
 
 use super::account::{Checks, Counts, Tally, number};
 use super::common::{Common, Part};
-use super::effort::{Effort, Who};
+use super::effort::{Effort, Member};
 use super::probe::Probe;
 use crate::clock::Clock;
 use crate::pair::Wait;
@@ -22,10 +22,10 @@ pub(super) trait Worker: Sized {
     /// Pushes or pops single items until the part is over.
     ///
     /// Loops destructure the worker, so that the handle can be kept in registers.
-    fn single<E: Effort, P: Probe>(self, who: Who, probe: P, part: &Part) -> (Self, P);
+    fn single<E: Effort, P: Probe>(self, member: Member, probe: P, part: &Part) -> (Self, P);
 
     /// The same with up to `batch` items a call.
-    fn batches<E: Effort>(self, who: Who, part: &Part, batch: usize) -> Self;
+    fn batches<E: Effort>(self, member: Member, part: &Part, batch: usize) -> Self;
 
     /// Called when the time is over.
     fn settle(self, common: &Common) -> Self;
@@ -52,18 +52,18 @@ pub(super) struct ThreadReport {
 
 pub(super) fn run<W: Worker, E: Effort, P: Probe>(
     worker: W,
-    who: Who,
+    member: Member,
     common: &Common,
 ) -> ThreadReport {
     let clock = Clock::get();
     let work = |worker: W, part| {
-        common.gate.meet(who.wait);
+        common.gate.meet(member.wait);
         let probe = P::new();
         let from = clock.now();
         let (worker, probe) = if P::BATCHES && common.batch > 1 {
-            (worker.batches::<E>(who, part, common.batch), probe)
+            (worker.batches::<E>(member, part, common.batch), probe)
         } else {
-            worker.single::<E, P>(who, probe, part)
+            worker.single::<E, P>(member, probe, part)
         };
         (worker, probe, from, clock.now())
     };
@@ -105,8 +105,8 @@ impl<T: Producer<Item: Payload>> Sender<T> {
 
 impl<T: Producer<Item: Payload>> Worker for Sender<T> {
     #[inline(never)]
-    fn single<E: Effort, P: Probe>(self, who: Who, mut probe: P, part: &Part) -> (Self, P) {
-        let (mut effort, wait) = (E::of(who), who.wait);
+    fn single<E: Effort, P: Probe>(self, member: Member, mut probe: P, part: &Part) -> (Self, P) {
+        let (mut effort, wait) = (E::of(member), member.wait);
         let Self { mut tx, producer, mut last, mut refused, failed: mut vain, mut tally } = self;
         'part: while !part.is_over() {
             let end = tally.items + E::CHUNK;
@@ -134,8 +134,8 @@ impl<T: Producer<Item: Payload>> Worker for Sender<T> {
     }
 
     #[inline(never)]
-    fn batches<E: Effort>(self, who: Who, part: &Part, batch: usize) -> Self {
-        let (mut effort, wait) = (E::of(who), who.wait);
+    fn batches<E: Effort>(self, member: Member, part: &Part, batch: usize) -> Self {
+        let (mut effort, wait) = (E::of(member), member.wait);
         let Self { mut tx, producer, mut last, refused, failed: mut vain, mut tally } = self;
         let mut items = vec![T::Item::blank(NO_POOL); batch];
         while !part.is_over() {
@@ -191,8 +191,8 @@ impl<R: Consumer<Item: Payload>> Receiver<R> {
 
 impl<R: Consumer<Item: Payload>> Worker for Receiver<R> {
     #[inline(never)]
-    fn single<E: Effort, P: Probe>(self, who: Who, mut probe: P, part: &Part) -> (Self, P) {
-        let (mut effort, wait) = (E::of(who), who.wait);
+    fn single<E: Effort, P: Probe>(self, member: Member, mut probe: P, part: &Part) -> (Self, P) {
+        let (mut effort, wait) = (E::of(member), member.wait);
         let Self { mut rx, failed: mut vain, mut checks } = self;
         let before = checks.tally.items;
         'part: while !part.is_over() {
@@ -220,8 +220,8 @@ impl<R: Consumer<Item: Payload>> Worker for Receiver<R> {
     }
 
     #[inline(never)]
-    fn batches<E: Effort>(self, who: Who, part: &Part, batch: usize) -> Self {
-        let (mut effort, wait) = (E::of(who), who.wait);
+    fn batches<E: Effort>(self, member: Member, part: &Part, batch: usize) -> Self {
+        let (mut effort, wait) = (E::of(member), member.wait);
         let Self { mut rx, failed: mut vain, mut checks } = self;
         let before = checks.tally.items;
         let mut buffer = vec![R::Item::blank(NO_POOL); batch];
