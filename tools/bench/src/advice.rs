@@ -5,11 +5,9 @@ use std::collections::BTreeSet;
 use corelane_report::{Block, short, times};
 
 use crate::catalogue;
-use crate::kinds::Test;
-use crate::params::PairSetting;
 use crate::results::{CellResult, Results, best_peer, comparable};
 use crate::stats::Group;
-use crate::words;
+use crate::suite::spsc::SpscSetting;
 
 /// The queues to choose, by the results: a list for each group, and the library's warnings about the queues that were
 /// picked. Empty if no queue can be recommended.
@@ -101,7 +99,7 @@ fn pick<'a>(
     };
     let line = match best {
         None => format!("{purpose} none is best everywhere: {}", each(&chosen, tables, group)),
-        Some(best) if tables.len() > 1 && best.params.pair().is_some() => {
+        Some(best) if tables.len() > 1 && best.params.spsc().is_some() => {
             let (queue, unit) = (&best.queue, best.test.unit());
             let each = each(&chosen, tables, group);
             format!("{purpose} take {queue} ({unit}, the best peer in brackets): {each}")
@@ -121,7 +119,7 @@ fn find<'a>(queue: &str, table: &[&'a CellResult]) -> Option<&'a CellResult> {
 fn purpose(results: &Results, first: &CellResult) -> Option<String> {
     let capacity = first.params.capacity;
     let is_other = |r: &CellResult| r.test == first.test && r.params.capacity != capacity;
-    let purpose = words::purpose(first)?;
+    let purpose = first.suite().purpose(first)?;
     Some(match results.results.iter().any(is_other) {
         true => format!("{}, capacity {capacity},", purpose.trim_end_matches(',')),
         false => purpose,
@@ -133,7 +131,7 @@ fn each(chosen: &[&CellResult], tables: &[Vec<&CellResult>], group: Group) -> St
     let is_one = chosen.iter().all(|result| result.queue == chosen[0].queue);
     let each = |(result, table): (&&CellResult, &Vec<&CellResult>)| {
         let value = short(result.median(group));
-        let condition = words::condition(result).unwrap_or_default();
+        let condition = result.suite().condition().unwrap_or_default();
         if !is_one {
             return format!("{} {condition} ({value})", result.queue);
         }
@@ -157,7 +155,7 @@ fn take_worst(
     let value = worst.median(group);
     let peer = best_peer(table).and_then(|peer| against(worst, peer, group)).unwrap_or_default();
     // For several threads the line would be repeated many times.
-    let floor = words::floor(results, worst, group).filter(|_| !Test::MPMC.contains(&worst.test));
+    let floor = worst.floor_of(results, group).filter(|_| worst.params.spsc().is_some());
     let floor = floor.map(|(name, floor)| {
         format!(", {} the {name} floor of {}", times(value / floor), short(floor))
     });
@@ -206,10 +204,10 @@ fn is_usual(result: &CellResult) -> bool {
 
 /// The condition of a result in words, unless it is the usual one and no table has another.
 fn condition(result: &CellResult, tables: &[Vec<&CellResult>]) -> String {
-    let is_usual = result.params.pair().is_some_and(PairSetting::is_usual);
-    match words::condition(result) {
+    let is_usual = result.params.spsc().is_some_and(SpscSetting::is_usual);
+    match result.suite().condition() {
         Some(_) if is_usual && tables.len() == 1 => String::new(),
-        Some(condition) if result.params.pair().is_some() => format!(" with {condition}"),
+        Some(condition) if result.params.spsc().is_some() => format!(" with {condition}"),
         Some(condition) => format!(" {condition}"),
         None => String::new(),
     }

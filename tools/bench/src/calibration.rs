@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::median_ns;
 use crate::floor::{Floors, PaddedWord, await_count};
-use crate::pair::{self, Cores, Gate, Wait};
 use crate::stats::{Group, median};
+use crate::threads::{self, Cores, Gate, Wait};
 
 /// Samples of which the median is taken.
 const SAMPLES: usize = 15;
@@ -191,7 +191,7 @@ fn takeover(cores: Cores) -> [f64; 3] {
     let lines: Vec<PaddedWord> = (0..LINES).map(|_| PaddedWord::default()).collect();
     let [yours, mine] = &[PaddedWord::default(), PaddedWord::default()];
     let (lines, gate, wait) = (&lines[..], &Gate::default(), cores.wait(Wait::Spin));
-    let ((), samples) = pair::run(
+    let ((), samples) = threads::run(
         cores,
         || {
             gate.meet(wait);

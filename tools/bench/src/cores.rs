@@ -6,7 +6,7 @@ use core_affinity::CoreId;
 use corelane_report::Failure;
 
 use crate::kinds::{CorePair, Placement, TeamSize};
-use crate::pair::Cores;
+use crate::threads::Cores;
 
 /// The cores asked for, or the first two, or the only core twice.
 ///

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::clock::median_ns;
-use crate::pair::{self, Cores, Gate, Wait};
+use crate::threads::{self, Cores, Gate, Wait};
 
 /// Round trips per sample.
 const TRIPS: usize = 1000;
@@ -59,7 +59,7 @@ impl Floors {
 pub(crate) fn line_rtt(cores: Cores) -> f64 {
     let (ping, pong) = (&PaddedWord::default(), &PaddedWord::default());
     let (gate, wait) = (&Gate::default(), cores.wait(Wait::Spin));
-    let (ns, ()) = pair::run(
+    let (ns, ()) = threads::run(
         cores,
         move || {
             gate.meet(wait);
@@ -109,7 +109,7 @@ fn futex_rtt(cores: Cores) -> Option<f64> {
             _ = futex::wait(word, futex::Flags::PRIVATE, old, None);
         }
     };
-    let (ns, ()) = pair::run(
+    let (ns, ()) = threads::run(
         cores,
         move || {
             let mut trips = 0..;
@@ -150,7 +150,7 @@ pub(crate) fn block_handoff(cores: Cores) -> f64 {
     let (written, read) = (&PaddedWord::default(), &PaddedWord::default());
     let (gate, wait) = (&Gate::default(), cores.wait(Wait::Spin));
     let total = (SAMPLES * HANDOFFS) as u64;
-    let ((), ns) = pair::run(
+    let ((), ns) = threads::run(
         cores,
         || {
             gate.meet(wait);

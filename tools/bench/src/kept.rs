@@ -9,11 +9,10 @@ use corelane_report::plot::{self, Bar};
 use corelane_report::{Block, Document, Failure, Table, short};
 
 use crate::advice::is_choice;
-use crate::kinds::{Regime, Test};
-use crate::params::PairSetting;
+use crate::kinds::Test;
 use crate::results::{CellResult, Results, comparable};
 use crate::stats::{Group, Quartiles};
-use crate::words;
+use crate::suite::spsc::{Regime, SpscSetting};
 
 /// Most queues of corelane in a picture, and most peers.
 const BARS: usize = 5;
@@ -45,7 +44,7 @@ impl Results {
         let mut blocks = {
             let is_full = self.results.iter().any(CellResult::is_bounded);
             let never = if is_full { "" } else { ": queues that are never full" };
-            vec![Block::heading(2, words::suite(first).to_owned() + never)]
+            vec![Block::heading(2, first.suite().about().heading.to_owned() + never)]
         };
         let command = self.origin.command().replacen("lane ", "cargo run --release -- ", 1);
         let machine = format!("`{command}`, {}. {}.", self.origin.date(), self.machine.summary());
@@ -54,7 +53,7 @@ impl Results {
         blocks.push(Block::List(floors.collect()));
         let mut tables: Vec<(String, Vec<&CellResult>)> = Vec::new();
         for result in self.results.iter().filter(|result| !result.is_of_grid()) {
-            let (title, _) = words::chart_titles(result);
+            let (title, _) = result.titles();
             match tables.iter_mut().find(|table| table.0 == title) {
                 Some(table) => table.1.push(result),
                 None => tables.push((title, vec![result])),
@@ -63,7 +62,8 @@ impl Results {
         let groups: Vec<_> = self.groups().collect();
         for (title, results) in tables {
             // Numbers of threads already need many columns.
-            let at_once = if words::size(results[0]).is_some() { 1 } else { groups.len() };
+            let at_once =
+                if results[0].suite().column(results[0]).is_some() { 1 } else { groups.len() };
             for groups in groups.chunks(at_once.max(1)) {
                 let mut title = format!("{title}: {}", results[0].test.unit());
                 if let [group] = groups {
@@ -114,9 +114,9 @@ pub fn picture(kept: &[Results]) -> Result<String, Failure> {
 }
 
 fn is_plain_stream(result: &CellResult) -> bool {
-    let pair = result.params.pair();
+    let pair = result.params.spsc();
     let is_plain =
-        |pair: &PairSetting| pair.is_usual() && pair.batch == 1 && pair.regime == Regime::Free;
+        |pair: &SpscSetting| pair.is_usual() && pair.batch == 1 && pair.regime == Regime::Free;
     result.test == Test::Stream && pair.is_some_and(is_plain)
 }
 
@@ -136,7 +136,7 @@ fn table(results: &[&CellResult], groups: &[Group]) -> Table {
     for group in groups {
         for result in results {
             let Some(summary) = result.groups.get(group) else { continue };
-            let column = words::size(result).unwrap_or_else(|| group.name().to_owned());
+            let column = result.suite().column(result).unwrap_or_else(|| group.name().to_owned());
             let place = columns.iter().position(|known| *known == column);
             let place = place.unwrap_or_else(|| {
                 columns.push(column);

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use clap::ValueEnum;
-use corelane::{Memory, Sides};
+use corelane::Sides;
 use corelane_report::Failure;
 use serde::{Deserialize, Serialize};
 
@@ -65,34 +65,6 @@ pub enum Test {
 }
 
 impl Test {
-    /// The tests between one producer and one consumer.
-    pub const SPSC: [Self; 3] = [Self::Stream, Self::Rtt, Self::OpenLoop];
-    /// The tests between several producers and several consumers.
-    pub const MPMC: [Self; 5] =
-        [Self::Throughput, Self::DataLatency, Self::OpLatency, Self::FullEmpty, Self::Overwrite];
-    /// The tests of calls that wait.
-    pub const WAIT: [Self; 6] =
-        [Self::Stream, Self::PingPong, Self::OpenLoop, Self::Cpu, Self::Idle, Self::FanIn];
-
-    /// The tests between processes.
-    pub const IPC: [Self; 5] = [Self::Rtt, Self::Stream, Self::Cpu, Self::PingPong, Self::Kill];
-
-    /// The tests of work stealing.
-    pub const STEAL: [Self; 4] = [Self::Owner, Self::HungryThief, Self::Stolen, Self::Pool];
-
-    /// The tests of executors.
-    pub const EXECUTOR: &[Self] = &[
-        Self::SpawnJoin,
-        Self::PingPong,
-        Self::Yield,
-        Self::FanOut,
-        Self::Chain,
-        Self::ForkJoin,
-        Self::Grain,
-        #[cfg(all(feature = "http", target_os = "linux"))]
-        Self::Http,
-    ];
-
     /// The unit of its values.
     pub fn unit(self) -> &'static str {
         match self {
@@ -118,234 +90,6 @@ impl Test {
     }
 }
 
-/// Which item the owner of a work-stealing queue gets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum Order {
-    /// The newest.
-    Lifo,
-    /// The oldest.
-    Fifo,
-}
-
-/// How a thread of a pool chooses the queue from which it tries to steal first; then it goes round the others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub enum StealPolicy {
-    /// At random.
-    Rand,
-    /// That of the next thread.
-    Seq,
-    /// That from which it has stolen last.
-    Last,
-    /// The longer one of two at random.
-    BestOfTwo,
-    /// The longest one of half of them.
-    BestOfMany,
-    /// At random, those of cores that share the last cache first.
-    Numa,
-    /// As rand, and from a block that is chosen at random, if it has items; queues without blocks as rand.
-    RandProb,
-    /// As numa, and as rand-prob.
-    NumaProb,
-}
-
-/// What loads an HTTP server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum HttpLoad {
-    /// A thread of this program.
-    Own,
-    /// The program wrk.
-    Wrk,
-}
-
-/// What forks and joins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Computation {
-    /// A Fibonacci number: calls that do nothing else.
-    Fibonacci,
-    /// The sum of a slice, of 1024 numbers at a time.
-    Sum,
-}
-
-/// Whether a call that waits blocks its thread or its task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub enum Mode {
-    /// Blocks the thread.
-    Blocking,
-    /// Returns a future.
-    Async,
-}
-
-/// How a call waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub enum Strategy {
-    /// As the handles themselves do: they look again for a while, and then sleep.
-    Adaptive,
-    /// They sleep at once.
-    Sleep,
-    /// They look 1000 times with a pause before each, and then sleep.
-    SpinThenSleep,
-    /// The plain handles of the queue, and a pause after each failed try.
-    Spin,
-    /// The plain handles of the queue, and a yield after each failed try.
-    Yield,
-}
-
-impl Strategy {
-    /// How calls between processes wait.
-    pub const OF_IPC: [Self; 3] = [Self::Adaptive, Self::Sleep, Self::Spin];
-}
-
-/// What runs tasks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub enum Runtime {
-    /// Nothing: calls block threads.
-    None,
-    /// Tokio, with two threads.
-    Tokio,
-    /// Tokio, with one thread.
-    TokioCurrent,
-}
-
-impl Runtime {
-    /// The runtimes that run tasks.
-    pub const OF_TASKS: [Self; 2] = [Self::Tokio, Self::TokioCurrent];
-}
-
-/// How a call takes its handle. Handles of both sides may differ; then it is the sender's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Sharing {
-    /// Exclusively (`&mut self`).
-    Exclusive,
-    /// By a shared reference.
-    Shared,
-}
-
-/// Work of the threads besides their calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum Workload {
-    /// Only check the items.
-    Simple,
-    /// Allocate and free a buffer for each item, and spin for up to a hundred turns before each call.
-    Complex,
-    /// 10,000 pushes a second by each producer, 1,000 pops a second by each consumer; items that find no room are lost.
-    Profiling,
-}
-
-/// The loads of the two sides, after paper 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum Regime {
-    /// No load.
-    Free,
-    /// Fast producer.
-    Fp,
-    /// Fast consumer.
-    Fc,
-    /// Both equally slow.
-    Balanced,
-    /// One side fills the queue, then the other empties it.
-    Turns,
-    /// Loads that have no name.
-    Custom,
-    /// A pair of loads of the grid.
-    Grid,
-}
-
-impl Regime {
-    /// The regimes that are measured by name.
-    pub const MEASURED: [Self; 4] = [Self::Free, Self::Fp, Self::Fc, Self::Balanced];
-
-    /// Load of the producer and of the consumer, in nanoseconds.
-    pub fn loads(self) -> [u64; 2] {
-        match self {
-            Self::Free | Self::Turns | Self::Custom | Self::Grid => [0, 0],
-            Self::Fp => [0, 10],
-            Self::Fc => [20, 10],
-            Self::Balanced => [50, 50],
-        }
-    }
-
-    /// All pairs of loads of the grid: 0 to 90 ns, as in paper 1, Figs 14 and 17.
-    pub fn grid() -> impl Iterator<Item = [u64; 2]> {
-        let loads = || (0..10).map(|tens| 10 * tens);
-        loads().flat_map(move |p| loads().map(move |c| [p, c]))
-    }
-}
-
-/// The items.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum PayloadKind {
-    /// A number.
-    U64,
-    /// A pointer to a page.
-    Indirect,
-}
-
-/// Sizes of items, in bytes.
-pub(crate) const ITEM_BYTES: [usize; 6] = [WORD, 16, 24, 64, 256, 1024];
-/// The size of an item of one word.
-pub const WORD: usize = 8;
-
-/// Parses a size of items.
-pub(crate) fn item_bytes(text: &str) -> Result<usize, String> {
-    let bytes = text.parse().ok().filter(|bytes| ITEM_BYTES.contains(bytes));
-    bytes.ok_or_else(|| {
-        format!("choose from {}", ITEM_BYTES.map(|bytes| bytes.to_string()).join(", "))
-    })
-}
-
-/// Where both sides keep their handles.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum Handles {
-    /// In a local variable of the loop, which the compiler can keep in registers.
-    Loop,
-    /// In a field of a struct, behind a method that isn't inlined.
-    Field,
-}
-
-/// Memory of corelane's queues.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum MemoryKind {
-    /// The global allocator.
-    Heap,
-    /// Pages of 2 MiB.
-    Huge,
-    /// Slots mapped twice in a row.
-    Mirrored,
-}
-
-impl From<MemoryKind> for Memory {
-    fn from(kind: MemoryKind) -> Self {
-        match kind {
-            MemoryKind::Heap => Self::Heap,
-            MemoryKind::Huge => Self::HugePages,
-            MemoryKind::Mirrored => Self::Mirrored,
-        }
-    }
-}
-
-/// A call that fails.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Operation {
-    /// Into a full queue.
-    Push,
-    /// From an empty one.
-    Pop,
-}
-
 /// Numbers of threads on either side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TeamSize {
@@ -356,8 +100,19 @@ pub struct TeamSize {
 }
 
 impl TeamSize {
-    /// Threads of one side.
+    /// One producer, one consumer.
+    pub(crate) const ONE: Self = Self { producers: 1, consumers: 1 };
+
+    /// Most threads of one side.
     pub(crate) const MOST: usize = 64;
+
+    /// Parses numbers of threads that can be measured.
+    pub(crate) fn measurable(text: &str) -> Result<Self, String> {
+        let size = text.parse::<Self>().ok();
+        size.filter(|size| size.producers.max(size.consumers) <= Self::MOST).ok_or_else(|| {
+            format!("give producers x consumers, such as 2x4, each from 1 to {}", Self::MOST)
+        })
+    }
 
     /// All threads.
     pub fn threads(self) -> usize {
@@ -450,6 +205,9 @@ pub fn between(sides: Sides) -> &'static str {
     }
 }
 
+/// The size of an item of one word, in bytes.
+pub const WORD: usize = 8;
+
 /// Two cores by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CorePair(pub usize, pub usize);
@@ -461,5 +219,18 @@ impl FromStr for CorePair {
         let core = |text: &str| text.trim().parse().ok();
         let pair = text.split_once(',').and_then(|(a, b)| Some(Self(core(a)?, core(b)?)));
         pair.ok_or_else(|| "give two core numbers with a comma, such as 0,1".into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn real_threads_are_1_to_64_a_side() {
+        assert!(["1x1", "64x2", "2x64"].iter().all(|size| TeamSize::measurable(size).is_ok()));
+        for wrong in ["65x1", "2x999", "0x1", "1x0", "1x1x1", "2", "x", "axb", "-1x1", ""] {
+            assert!(TeamSize::measurable(wrong).is_err(), "{wrong}");
+        }
     }
 }

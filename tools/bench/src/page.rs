@@ -4,11 +4,10 @@ use corelane_report::plot::{Bar, BarRow, Named, bars, named_points};
 use corelane_report::{Block, Document, Media, Table, short};
 
 use crate::advice;
-use crate::grid;
 use crate::kinds::Test;
 use crate::results::{CellResult, Results, Round, best_peer};
 use crate::stats::{Group, Quartiles};
-use crate::words;
+use crate::suite::spsc::grid;
 
 const READING: &str = "Bars are medians over rounds, whiskers the quartiles. The dashed line is the floor, \
     measured in the same rounds without any queue: `line_rtt` is two threads bouncing one flag each way, \
@@ -38,14 +37,13 @@ impl Results {
             document.blocks.extend(self.unsteady(group).map(Block::Paragraph));
             let tables = self.tables(group);
             // One legend for the tables that it explains.
-            for tables in tables.chunk_by(|a, b| words::legend(a[0]) == words::legend(b[0])) {
-                let is_one_chart = |a: &Vec<&CellResult>, b: &Vec<&CellResult>| {
-                    words::chart_titles(a[0]).0 == words::chart_titles(b[0]).0
-                };
+            for tables in tables.chunk_by(|a, b| a[0].legend() == b[0].legend()) {
+                let is_one_chart =
+                    |a: &Vec<&CellResult>, b: &Vec<&CellResult>| a[0].titles().0 == b[0].titles().0;
                 for tables in tables.chunk_by(is_one_chart) {
                     document.blocks.extend(self.comparison(tables, group));
                 }
-                let legend = Block::Note(words::legend(tables[0][0]).into());
+                let legend = Block::Note(tables[0][0].legend().into());
                 document.add(Block::On(Media::TERMINAL, vec![legend]));
             }
             document.blocks.extend(grid::blocks(self, group));
@@ -53,14 +51,15 @@ impl Results {
         document.add(Block::On(Media::PAGE, self.floors_of_rounds()));
         document.summary = self.summary();
         let first = self.results.first();
-        document.reading = format!("{READING} {}", first.map_or("", words::reading));
+        document.reading =
+            format!("{READING} {}", first.map_or("", |result| result.suite().about().reading));
         document
     }
 
     /// The recommended queues, and circumstances that the numbers don't show.
     fn summary(&self) -> Vec<Block> {
         let mut blocks = advice::blocks(self);
-        let recommends = self.results.iter().all(CellResult::recommends);
+        let recommends = self.results.iter().all(|result| result.suite().about().recommends);
         if recommends && blocks.is_empty() && self.rounds.len() < advice::LEAST_ROUNDS {
             blocks.push(Block::Paragraph("Too few rounds to recommend a queue.".into()));
         }
@@ -131,23 +130,23 @@ impl Results {
     fn comparison(&self, tables: &[Vec<&CellResult>], group: Group) -> Vec<Block> {
         let first = tables[0][0];
         // A chart has one floor, or none.
-        let floors = || tables.iter().map(|table| words::floor(self, table[0], group));
-        let floor = words::floor(self, first, group)
-            .filter(|floor| floors().all(|other| other == Some(*floor)));
+        let floors = || tables.iter().map(|table| table[0].floor_of(self, group));
+        let floor =
+            first.floor_of(self, group).filter(|floor| floors().all(|other| other == Some(*floor)));
         let mut rows = Vec::new();
         let mut numbers = Vec::new();
         for table in tables {
-            let (_, heading) = words::chart_titles(table[0]);
+            let (_, heading) = table[0].titles();
             rows.extend(heading.clone().map(BarRow::Heading));
             rows.extend(table.iter().filter_map(|result| bar(result, group)));
-            let title = vec![Block::heading(3, words::title(table[0]))];
+            let title = vec![Block::heading(3, table[0].title())];
             numbers.push(Block::On(Media::TERMINAL, title));
             let heading = heading.map(|heading| Block::heading(4, heading));
             numbers.push(Block::On(Media::PAGE, heading.into_iter().collect()));
             let best_peer = best_peer(table).map(|peer| peer.median(group));
-            numbers.push(Block::Table(words::table(self, table, group, best_peer)));
+            numbers.push(Block::Table(self.table(table, group, best_peer)));
         }
-        let (title, _) = words::chart_titles(first);
+        let (title, _) = first.titles();
         let chart = bars(&rows, first.test.unit(), floor);
         let mut head = vec![Block::heading(3, title), Block::Figures(vec![chart])];
         if first.test == Test::Cpu {
@@ -183,7 +182,7 @@ fn latency_and_cpu(table: &[&CellResult], group: Group) -> Vec<Block> {
     };
     let points: Vec<_> = table.iter().filter_map(point).collect();
     let axes = ["processor time of an item, ns", "latency, p50, ns"];
-    let (_, heading) = words::chart_titles(table[0]);
+    let (_, heading) = table[0].titles();
     let heading = heading.map(|heading| Block::heading(4, heading));
     heading.into_iter().chain([Block::Figures(vec![named_points(axes, &points)])]).collect()
 }

@@ -1,17 +1,19 @@
 //! Everything a run needs.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use core_affinity::CoreId;
 use corelane_report::{Failure, Files, Positive, interrupt};
 
-use crate::catalogue::Entry;
+use crate::args::RunArgs;
+use crate::catalogue::{Entry, Measured};
 use crate::kinds::Test;
-use crate::options::RunArgs;
-use crate::pair::Cores;
-use crate::params::{Length, Params};
+use crate::params::{Length, Params, Trial};
+use crate::sample::Sample;
 use crate::schedule::Arrival;
+use crate::threads::Cores;
 
 /// Number of rounds, unless given.
 const ROUNDS: usize = 15;
@@ -46,6 +48,43 @@ pub(crate) struct Cell {
     pub(crate) test: Test,
     pub(crate) params: Params,
     pub(crate) length: Length,
+    pub(crate) kernel: Kernel,
+}
+
+/// What measures a cell.
+pub(crate) struct Kernel {
+    probe: Box<Probe>,
+    measure: Box<Measure>,
+}
+
+type Probe = dyn Fn(&Params) -> Result<(), String> + Send + Sync;
+type Measure = dyn Fn(&Trial<'_>) -> Result<Sample, String> + Send + Sync;
+
+impl Kernel {
+    /// `measure` runs the test once. Its error says what the queue did wrong.
+    pub(crate) fn of(
+        measure: impl Fn(&Trial<'_>) -> Result<Sample, String> + Send + Sync + 'static,
+    ) -> Self {
+        Self { probe: Box::new(|_| Ok(())), measure: Box::new(measure) }
+    }
+
+    /// The same; `probe` makes the queue and drops it, and its error says what is wrong with the parameters.
+    pub(crate) fn and_probe(
+        self,
+        probe: impl Fn(&Params) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        Self { probe: Box::new(probe), ..self }
+    }
+
+    pub(crate) fn measure(&self, trial: &Trial<'_>) -> Result<Sample, String> {
+        (self.measure)(trial)
+    }
+}
+
+impl fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Kernel")
+    }
 }
 
 /// The time of a kill: a process starts, and dies soon.
@@ -79,7 +118,7 @@ impl Plan {
         let mut possible = Vec::with_capacity(cells.len());
         for cell in cells {
             let id = cell.entry.info.id;
-            match cell.entry.probe(&cell.params) {
+            match (cell.kernel.probe)(&cell.params) {
                 Ok(()) => possible.push(cell),
                 Err(reason) if named.iter().any(|name| name == id) => {
                     return Err(Failure::Usage(format!("{id} can't be measured: {reason}")));
@@ -92,7 +131,7 @@ impl Plan {
                 }
             }
         }
-        if possible.iter().all(|cell| cell.entry.is_floor()) {
+        if possible.iter().all(|cell| cell.entry.is_floor) {
             let reason = match notes.is_empty() {
                 true => "choose other queues, another --test, or with calls that wait another --strategy or --mode".into(),
                 false => notes.join("; "),
@@ -123,7 +162,7 @@ impl Plan {
 
     /// The numbers of queues and tests.
     pub fn summary(&self) -> String {
-        let entries = self.cells.iter().map(|cell| cell.entry).filter(|entry| !entry.is_floor());
+        let entries = self.cells.iter().map(|cell| cell.entry).filter(|entry| !entry.is_floor);
         let queues: BTreeSet<_> = entries.map(|entry| entry.info.id).collect();
         let tests = self.cells.chunk_by(Cell::is_alike).count();
         let ending = |count| if count == 1 { "" } else { "s" };
@@ -152,15 +191,19 @@ pub(crate) fn check_batches(batches: &[Positive], capacity: usize) -> Result<(),
     }
 }
 
-/// The cells of one set of parameters: one for each queue.
-pub(crate) fn row(
-    entries: impl IntoIterator<Item = &'static Entry>,
+/// The cells of one set of parameters: one for each of `all`, measured by what `kernel` makes.
+pub(crate) fn row<K: 'static>(
+    all: impl IntoIterator<Item = &'static Measured<K>>,
     test: Test,
     params: Params,
     length: Length,
+    kernel: impl Fn(&'static Measured<K>) -> Kernel,
 ) -> impl Iterator<Item = Cell> {
-    let cell = move |entry| Cell { entry, test, params: params.clone(), length };
-    entries.into_iter().map(cell)
+    let cell = move |one: &'static Measured<K>| {
+        let (entry, kernel) = (&one.entry, kernel(one));
+        Cell { entry, test, params: params.clone(), length, kernel }
+    };
+    all.into_iter().map(cell)
 }
 
 #[cfg(test)]
@@ -169,7 +212,10 @@ mod tests {
 
     use super::*;
     use crate::cores;
-    use crate::options::{MpmcArgs, RingArgs, SpscArgs, WaitArgs};
+    use crate::suite::mpmc::MpmcArgs;
+    use crate::suite::ring::RingArgs;
+    use crate::suite::spsc::SpscArgs;
+    use crate::suite::wait::WaitArgs;
 
     /// A command line with the options of one suite.
     #[derive(Parser)]
@@ -187,12 +233,12 @@ mod tests {
         let mut on_one_core = defaults::<MpmcArgs>();
         on_one_core.cores = vec![cores::several(&[]).unwrap()[0].id];
         let plans = [
-            Plan::spsc(&defaults::<SpscArgs>()),
-            Plan::mpmc(&defaults()),
+            defaults::<SpscArgs>().plan(),
+            defaults::<MpmcArgs>().plan(),
             // If all threads share a core, measurements are longest.
-            Plan::mpmc(&on_one_core),
-            Plan::ring(&defaults::<RingArgs>()),
-            Plan::wait(&defaults::<WaitArgs>()),
+            on_one_core.plan(),
+            defaults::<RingArgs>().plan(),
+            defaults::<WaitArgs>().plan(),
         ];
         for plan in plans.map(Result::unwrap) {
             let limit = plan.limit.expect("the number of rounds is not given");

@@ -8,11 +8,14 @@ use serde::{Deserialize, Serialize};
 use crate::catalogue::{self, Entry};
 use crate::floor::Floors;
 use crate::host::Host;
-use crate::kinds::{Regime, Strategy, Test};
-use crate::params::{Params, Setting};
+use crate::kinds::{Test, WORD};
+use crate::params::Params;
 use crate::plan::Cell;
 use crate::sample::{Sample, Summary};
 use crate::stats::{Group, Quartiles};
+use crate::suite::Suite;
+use crate::suite::spsc::Regime;
+use crate::suite::wait::Strategy;
 
 /// Version of the JSON file's shape.
 pub(crate) const SCHEMA: u32 = 1;
@@ -109,6 +112,16 @@ impl Results {
         Quartiles::of(self.rounds_of(group).map(|round| round.block_handoff_ns_per_u64))
     }
 
+    /// The name of this floor, and nanoseconds for an item of so many bytes in the rounds of `group`.
+    pub(crate) fn block_handoff_of(
+        &self,
+        bytes: usize,
+        group: Group,
+    ) -> Option<(&'static str, f64)> {
+        let words = bytes / WORD;
+        Some(("block_handoff", self.block_handoff(group)?.median * words as f64))
+    }
+
     /// Nanoseconds in which two threads wake each other in the rounds of `group`: on two cores, and on one.
     pub(crate) fn futex_rtt(&self, group: Group) -> [Option<Quartiles>; 2] {
         let of = |value: fn(&Round) -> Option<f64>| {
@@ -141,11 +154,11 @@ impl CellResult {
             Some((*group, Summary::of(samples, test == Test::Round)?))
         };
         Self {
-            suite: params.suite().into(),
+            suite: params.setting.suite().about().name.into(),
             test,
             queue: entry.info.id.to_owned(),
             peer: entry.is_peer(),
-            floor: entry.is_floor(),
+            floor: entry.is_floor,
             version: entry.version().map(str::to_owned),
             params: params.clone(),
             unit: test.unit().into(),
@@ -153,16 +166,15 @@ impl CellResult {
         }
     }
 
+    pub(crate) fn suite(&self) -> &dyn Suite {
+        self.params.setting.suite()
+    }
+
     /// The queue, with a mark if it is unbounded and its name doesn't say so, or if it is a floor.
     pub(crate) fn label(&self) -> String {
-        let queue = match &self.params.setting {
-            Setting::Wait(wait) if wait.way.strategy != Strategy::Adaptive => {
-                format!("{} {}", self.queue, name(&wait.way.strategy))
-            }
-            Setting::Ipc(ipc) if ipc.strategy != Strategy::Adaptive => {
-                format!("{} {}", self.queue, name(&ipc.strategy))
-            }
-            _ => self.queue.clone(),
+        let queue = match self.suite().strategy() {
+            Strategy::Adaptive => self.queue.clone(),
+            strategy => format!("{} {}", self.queue, name(&strategy)),
         };
         match self.is_bounded() || self.queue.ends_with("-unbounded") {
             true if self.floor => format!("{queue} (floor)"),
@@ -171,24 +183,23 @@ impl CellResult {
         }
     }
 
-    /// Whether its calls wait.
-    pub(crate) fn is_of_wait(&self) -> bool {
-        matches!(self.params.setting, Setting::Wait(_))
+    /// The title of a chart, and of one of its tables if the chart has several.
+    pub(crate) fn titles(&self) -> (String, Option<String>) {
+        self.suite().titles(self)
     }
 
-    /// Whether it is between processes.
-    pub(crate) fn is_of_ipc(&self) -> bool {
-        matches!(self.params.setting, Setting::Ipc(_))
+    pub(crate) fn title(&self) -> String {
+        let (title, part) = self.titles();
+        part.map_or(title.clone(), |part| format!("{title}, {part}"))
     }
 
-    /// Whether it is of an executor.
-    pub(crate) fn is_of_executor(&self) -> bool {
-        matches!(self.params.setting, Setting::Executor(_))
+    pub(crate) fn legend(&self) -> &'static str {
+        self.suite().legend(self.test)
     }
 
-    /// Whether queues are recommended by it.
-    pub(crate) fn recommends(&self) -> bool {
-        matches!(self.params.setting, Setting::Pair(_) | Setting::Team(_) | Setting::Circle(_))
+    /// The machine's own limit with which it is compared, if there is one.
+    pub(crate) fn floor_of(&self, all: &Results, group: Group) -> Option<(&'static str, f64)> {
+        self.suite().floor(all, self.test, group)
     }
 
     /// The same with the version of a crate.
@@ -203,7 +214,7 @@ impl CellResult {
 
     /// Whether it belongs into a matrix, and not into a table.
     pub(crate) fn is_of_grid(&self) -> bool {
-        self.params.pair().is_some_and(|pair| pair.regime == Regime::Grid)
+        self.params.spsc().is_some_and(|setting| setting.regime == Regime::Grid)
     }
 
     pub(crate) fn is_alike(&self, other: &Self) -> bool {

@@ -171,17 +171,18 @@ fn measure(plan: &Plan, tally: &Mutex<Tally>) -> Result<(), Failure> {
 }
 
 fn floors(plan: &Plan) -> Floors {
-    let sleeps = |cell: &Cell| !cell.entry.channels.is_empty() || !cell.entry.ipc.is_empty();
-    Floors::measure(plan.pair(), plan.cells.iter().any(sleeps))
+    let sleeps = plan.cells.iter().any(|cell| cell.params.setting.suite().about().sleeps);
+    Floors::measure(plan.pair(), sleeps)
 }
 
 fn sample(plan: &Plan, cell: &Cell) -> Result<Sample, Failure> {
     let (params, length) = (&cell.params, cell.length);
     let trial = Trial { params, length, cores: &plan.cores, schedule: &plan.schedule };
     let broken = |what| Failure::Run(format!("{} is broken: {what}", cell.entry.info.id));
-    let beside = params.beside().map(|beside| beside.start(&plan.cores)).transpose();
+    let beside =
+        params.setting.suite().beside().map(|beside| beside.start(&plan.cores)).transpose();
     let _until_the_end = beside.map_err(Failure::Run)?;
-    cell.entry.measure(cell.test, &trial).map_err(broken)
+    cell.kernel.measure(&trial).map_err(broken)
 }
 
 #[cfg(test)]
@@ -189,11 +190,11 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::options::SpscArgs;
+    use crate::suite::spsc::SpscArgs;
 
     #[test]
     fn a_measurement_that_never_ends_is_refused() {
-        let plan = Plan::spsc(&SpscArgs::parse_from(["lane", "lq"])).expect("it can be measured");
+        let plan = SpscArgs::parse_from(["lane", "lq"]).plan().expect("it can be measured");
         let since = |seconds| {
             let begin = Instant::now().checked_sub(Duration::from_secs(seconds));
             let current = begin.map(|begin| (0, begin));

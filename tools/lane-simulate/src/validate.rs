@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use coherence::Time;
 use corelane_bench::{
-    Calibration, CellResult, Cores, Group, Handles, Plan, Quartiles, Regime, Results, RunArgs,
+    BenchArgs, Calibration, CellResult, Cores, Group, Handles, Quartiles, Regime, Results, RunArgs,
     SpscArgs, Test, WORD, actual_load_ns, run,
 };
 use corelane_report::{
@@ -77,7 +77,7 @@ fn validate(args: &StreamArgs) -> Result<(Validation, Vec<Target>), Failure> {
         handles: vec![Handles::Loop],
         ..usual
     };
-    let plan = Arc::new(Plan::spsc(&bench)?);
+    let plan = Arc::new(BenchArgs::Spsc(Box::new(bench)).plan()?);
     let results = run(&plan)?;
     let calibrated = |group| Some((group, calibrated(&results, plan.pair(), group)?));
     let calibrations: Vec<_> = results.groups().filter_map(calibrated).collect();
@@ -119,7 +119,7 @@ struct Loads(BTreeMap<u64, Time>);
 
 impl Loads {
     fn measure(results: &Results) -> Self {
-        let pairs = results.results.iter().filter_map(|cell| cell.params.pair());
+        let pairs = results.results.iter().filter_map(|cell| cell.params.spsc());
         let all = pairs.map(|pair| [pair.load_p_ns, pair.load_c_ns]);
         let mut loads: BTreeMap<_, _> = all.flatten().map(|ns| (ns, Time::ZERO)).collect();
         for (ns, time) in loads.range_mut(1..) {
@@ -142,7 +142,7 @@ fn predictions(
         Ok(Prediction {
             queue: cell.queue.clone(),
             test: cell.test,
-            regime: cell.params.pair().map_or(Regime::Free, |pair| pair.regime),
+            regime: cell.params.spsc().map_or(Regime::Free, |pair| pair.regime),
             group,
             measured_ns: cell.median(group),
             predicted_ns,
@@ -160,7 +160,7 @@ struct Here<'a> {
 impl Here<'_> {
     fn predict(&self, cell: &CellResult, seed: u64) -> Result<f64, Failure> {
         let params = &cell.params;
-        let pair = params.pair().expect("only pairs were measured");
+        let pair = params.spsc().expect("only pairs were measured");
         let stream = Stream {
             seed,
             capacity: params.capacity,

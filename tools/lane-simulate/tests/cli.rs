@@ -7,7 +7,7 @@ mod common;
 use std::fs;
 
 use clap::Parser;
-use corelane_bench::{MpmcArgs, Plan, run};
+use corelane_bench::{BenchArgs, MpmcArgs, run};
 use serde_json::Value;
 
 use common::{assert_refused, json_of, list, number, printed, text, written};
@@ -304,7 +304,8 @@ struct Bench {
 fn measurements_are_shown_beside_a_sweep() {
     let bench =
         "bench bbq --no-peers --test throughput --threads 1x1,2x2 --rounds 1 --duration 1ms";
-    let plan = Plan::mpmc(&Bench::parse_from(bench.split(' ')).args).expect("it can be measured");
+    let args = Bench::parse_from(bench.split(' ')).args;
+    let plan = BenchArgs::Mpmc(Box::new(args)).plan().expect("it can be measured");
     let plan = std::sync::Arc::new(plan);
     let json = serde_json::to_string(&run(&plan).expect("a right queue")).expect("plain data");
     let directory = tempfile::tempdir().expect("a temporary directory");

@@ -4,10 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use corelane_bench::{
-    COMPUTE, CorePair, ExecutorArgs, IpcArgs, MpmcArgs, PEER, RingArgs, SpscArgs, StealArgs,
-    WaitArgs,
-};
+use corelane_bench::{BenchArgs, COMPUTE, CorePair, PEER};
 use corelane_report::FileArgs;
 
 /// Measures the queues of corelane on this machine, beside the physical floor and beside other crates, verifies their
@@ -48,7 +45,7 @@ pub(crate) enum Command {
     Bench {
         /// Which kind of queue.
         #[command(subcommand)]
-        suite: BenchSuite,
+        suite: BenchArgs,
     },
     /// Show that each memory ordering in the sources is needed (starts the program lane-verify).
     #[command(disable_help_flag = true)]
@@ -85,25 +82,6 @@ pub(crate) enum Command {
         #[arg(long, allow_hyphen_values = true)]
         nice: i32,
     },
-}
-
-/// Kinds of queues.
-#[derive(Debug, Subcommand)]
-pub(crate) enum BenchSuite {
-    /// One producer, one consumer.
-    Spsc(Box<SpscArgs>),
-    /// Several producers, several consumers.
-    Mpmc(Box<MpmcArgs>),
-    /// Threads in a ring, each of which copies a message, frees the original and passes the copy on.
-    Ring(Box<RingArgs>),
-    /// Calls that wait for room and for items: threads that may sleep.
-    Wait(Box<WaitArgs>),
-    /// Between processes: lanes in shared memory, beside what the system offers.
-    Ipc(Box<IpcArgs>),
-    /// Work stealing: an owner that puts and gets, and thieves.
-    Steal(Box<StealArgs>),
-    /// Executors of async tasks.
-    Executor(Box<ExecutorArgs>),
 }
 
 /// What to show.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use corelane_bench::{Calibration, Plan, Results, be_peer, compute, cores, numbers, picture, run};
 use corelane_report::{Block, Failure, Files, Sink, announce, interrupt, parse, print};
 
-use cli::{BenchSuite, CalibrateArgs, Cli, Command, ReportArgs};
+use cli::{CalibrateArgs, Cli, Command, ReportArgs};
 
 /// The program's task without a command.
 const QUICK: &str = "measures queues between one producer and one consumer, recommends one and writes corelane-report.html";
@@ -34,25 +34,7 @@ fn carry_out(cli: Cli) -> Result<ExitCode, Failure> {
             };
             print(&list).map(|()| ExitCode::SUCCESS)
         }
-        Some(Command::Bench { suite: BenchSuite::Spsc(args) }) => {
-            measure(Plan::spsc(&args)?, BENCH)
-        }
-        Some(Command::Bench { suite: BenchSuite::Mpmc(args) }) => {
-            measure(Plan::mpmc(&args)?, BENCH)
-        }
-        Some(Command::Bench { suite: BenchSuite::Ring(args) }) => {
-            measure(Plan::ring(&args)?, BENCH)
-        }
-        Some(Command::Bench { suite: BenchSuite::Wait(args) }) => {
-            measure(Plan::wait(&args)?, BENCH)
-        }
-        Some(Command::Bench { suite: BenchSuite::Ipc(args) }) => measure(Plan::ipc(&args)?, BENCH),
-        Some(Command::Bench { suite: BenchSuite::Steal(args) }) => {
-            measure(Plan::steal(&args)?, BENCH)
-        }
-        Some(Command::Bench { suite: BenchSuite::Executor(args) }) => {
-            measure(Plan::executor(&args)?, BENCH)
-        }
+        Some(Command::Bench { suite }) => measure(suite.plan()?, BENCH),
         Some(Command::Peer { what }) => be_peer(&what).map(|()| ExitCode::SUCCESS),
         Some(Command::Compute { core, nice }) => compute(core, nice).map(|()| ExitCode::SUCCESS),
         Some(Command::Report(args)) => report(&args),

@@ -13,39 +13,32 @@ use crossbeam::queue::{ArrayQueue, SegQueue};
 use ringbuf::traits::{Consumer as _, Producer as _, Split as _};
 use thingbuf::{Recycle, ThingBuf};
 
-use super::{consumer, producer, queue};
-use crate::catalogue::{Entry, EntryKind};
-use crate::larger::Roomy;
-use crate::payload::{Indirect, Parcel, Payload};
+use super::{consumer, peer, producer, queue};
+use crate::catalogue::EntryKind;
+use crate::payload::{Indirect, Parcel};
+use crate::queues::Subject;
+use crate::suite::spsc::words::Roomy;
 
 /// The workspace's lock file, which has the versions of the measured crates.
 const LOCK_FILE: &str = include_str!("../../../../Cargo.lock");
 
-pub(super) fn entries() -> Vec<Entry> {
+pub(super) fn entries() -> Vec<Subject> {
     vec![
         ring::<Rtrb>("rtrb"),
         ring::<Ringbuf>("ringbuf"),
         ring::<Heapless>("heapless"),
         ring::<CrossbeamArray>("crossbeam-queue"),
-        peer::<u64, CrossbeamSeg>("crossbeam-queue"),
-        peer::<u64, CrossbeamChannel>("crossbeam-channel"),
-        peer::<u64, Concurrent>("concurrent-queue"),
-        peer::<NonZeroU64, Thing>("thingbuf"),
-        peer::<u64, Kanal>("kanal"),
-        peer::<u64, Crossfire>("crossfire"),
-        peer::<u64, Flume>("flume"),
-        peer::<u64, CrossbeamUnbounded>("crossbeam-channel"),
-        peer::<u64, KanalUnbounded>("kanal"),
-        peer::<u64, FlumeUnbounded>("flume"),
+        peer::<u64, CrossbeamSeg>(kind("crossbeam-queue")),
+        peer::<u64, CrossbeamChannel>(kind("crossbeam-channel")),
+        peer::<u64, Concurrent>(kind("concurrent-queue")),
+        peer::<NonZeroU64, Thing>(kind("thingbuf")),
+        peer::<u64, Kanal>(kind("kanal")),
+        peer::<u64, Crossfire>(kind("crossfire")),
+        peer::<u64, Flume>(kind("flume")),
+        peer::<u64, CrossbeamUnbounded>(kind("crossbeam-channel")),
+        peer::<u64, KanalUnbounded>(kind("kanal")),
+        peer::<u64, FlumeUnbounded>(kind("flume")),
     ]
-}
-
-fn peer<N, Q>(package: &'static str) -> Entry
-where
-    N: Payload,
-    Q: Queue<N> + Queue<Indirect> + Queue<Parcel>,
-{
-    Entry::new::<N, Parcel, Q>(kind(package)).with_pair::<N, Q>()
 }
 
 /// A peer of this package, with its version.
@@ -55,11 +48,11 @@ pub(crate) fn kind(package: &'static str) -> EntryKind {
 }
 
 /// A ring, also measured with larger items: those of other peers would only make the build longer.
-fn ring<Q>(package: &'static str) -> Entry
+fn ring<Q>(package: &'static str) -> Subject
 where
     Q: Queue<u64> + Queue<Indirect> + Queue<Parcel> + Roomy,
 {
-    peer::<u64, Q>(package).with_larger::<Q>()
+    peer::<u64, Q>(kind(package)).with_larger::<Q>()
 }
 
 fn locked_version<'a>(lock_file: &'a str, package: &str) -> Option<&'a str> {

@@ -3,15 +3,15 @@
 //! Channels that can block are used through their non-blocking calls, like all other queues here: both threads have a
 //! core of their own. Peers don't say whether the other side is gone: the answer is always no.
 
-#[cfg(feature = "peers")]
 pub(crate) mod crates;
 
 use std::sync::mpsc;
 
-use corelane::Sides;
+use corelane::{Queue, Sides};
 
 use crate::catalogue::{Entry, EntryKind};
-use crate::payload::Parcel;
+use crate::payload::{Indirect, Parcel, Payload};
+use crate::queues::Subject;
 
 /// The answers that peers don't give, and how their handles are cloned.
 macro_rules! answers {
@@ -102,7 +102,6 @@ macro_rules! queue {
 }
 
 pub(crate) use answers;
-#[cfg(any(feature = "peers", test))]
 pub(crate) use {consumer, producer, queue};
 
 producer!(StdSyncSender(mpsc::SyncSender<T>) with clone: |tx, item| tx.try_send(item).is_ok());
@@ -118,14 +117,22 @@ pub(crate) fn of_std() -> EntryKind {
     EntryKind::Peer { package: "std", version: "of the compiler".into() }
 }
 
-/// All peers. Without the feature `peers`, only the standard library's channels.
-pub(crate) fn entries() -> Vec<Entry> {
-    let std = [
-        Entry::new::<u64, Parcel, StdChannel>(of_std()).with_pair::<u64, StdChannel>(),
-        Entry::new::<u64, Parcel, StdUnbounded>(of_std()).with_pair::<u64, StdUnbounded>(),
-    ];
-    #[cfg(feature = "peers")]
-    return crates::entries().into_iter().chain(std).collect();
-    #[cfg(not(feature = "peers"))]
-    return std.into();
+/// What the system offers.
+pub(crate) fn of_system() -> EntryKind {
+    EntryKind::Peer { package: "system", version: "of the machine".into() }
+}
+
+/// All peers.
+pub(crate) fn entries() -> Vec<Subject> {
+    let std = [peer::<u64, StdChannel>(of_std()), peer::<u64, StdUnbounded>(of_std())];
+    crates::entries().into_iter().chain(std).collect()
+}
+
+fn peer<N, Q>(kind: EntryKind) -> Subject
+where
+    N: Payload,
+    Q: Queue<N> + Queue<Indirect> + Queue<Parcel>,
+{
+    let entry = Entry::other(<Q as Queue<N>>::INFO, kind);
+    Subject::of::<N, Parcel, Q>(entry).with_spsc::<N, Q>()
 }

@@ -62,8 +62,6 @@ fn throughput_has_the_documented_shape() {
 fn every_queue_and_peer_passes_every_test_with_every_workload() {
     let tests = "--test throughput,data-latency,op-latency,full-empty --workload simple,complex";
     let never_full = "lprq lcrq lcrq-any msq crossbeam-seg crossbeam-unbounded std-unbounded";
-    let never_full =
-        if cfg!(feature = "peers") { never_full } else { "lprq lcrq lcrq-any msq std-unbounded" };
     let run = |queues| {
         cells(&json_of(&few(&format!(
             "{queues} {tests} --threads 1x1,2x2,2x1,1x2 --batch 1,8 --placement mixed"
@@ -125,11 +123,9 @@ fn producers_overwrite_with_a_consumer_and_without() {
 fn a_queue_without_bounds_is_never_full_and_labelled() {
     let test = "--test throughput,full-empty --threads 2x2";
     let text = printed(&few(&format!("bbq --peers {test}")));
-    if cfg!(feature = "peers") {
-        assert!(text.contains("crossbeam-seg (unbounded)"));
-        let json = json_of(&few(&format!("crossbeam-seg {test}")));
-        assert!(results(&json).iter().all(|result| result["params"]["operation"] != "push"));
-    }
+    assert!(text.contains("crossbeam-seg (unbounded)"));
+    let json = json_of(&few(&format!("crossbeam-seg {test}")));
+    assert!(results(&json).iter().all(|result| result["params"]["operation"] != "push"));
 }
 
 #[test]

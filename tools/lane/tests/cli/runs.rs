@@ -25,9 +25,9 @@ fn few(args: &str) -> String {
 #[test]
 fn list_names_queues_with_guarantees_and_peers_with_versions() {
     let text = printed("list --long");
-    let peers = ["rtrb 0.", "UNBOUNDED"].into_iter().filter(|_| cfg!(feature = "peers"));
     let ours = ["bqueue", "bqueue-any", "wait-free FIFO", "capacity", "bbq-mpsc"];
-    for word in ours.into_iter().chain(["several producers, one consumer"]).chain(peers) {
+    let more = ["several producers, one consumer", "rtrb 0.", "UNBOUNDED"];
+    for word in ours.into_iter().chain(more) {
         assert!(text.contains(word), "no {word}");
     }
 }
@@ -95,7 +95,7 @@ fn every_queue_and_peer_passes_every_test_with_every_payload() {
     let per_queue = 2 * 3;
     assert!(results(&json).len() >= 9 * per_queue);
     assert_eq!(results(&json).len() % per_queue, 0, "every queue has every cell");
-    assert_eq!(results(&json).iter().any(|r| r["peer"] == true), cfg!(feature = "peers"));
+    assert!(results(&json).iter().any(|r| r["peer"] == true));
 }
 
 #[test]
@@ -111,9 +111,7 @@ fn items_and_handles_have_tables_of_their_own() {
         [count("linering"), count("bqueue"), count("bqueue-any")],
         [(4, 24), (4, 4), (4, 24)]
     );
-    if cfg!(feature = "peers") {
-        assert_eq!([count("rtrb"), count("heapless"), count("kanal")], [(4, 24), (4, 24), (4, 4)]);
-    }
+    assert_eq!([count("rtrb"), count("heapless"), count("kanal")], [(4, 24), (4, 24), (4, 4)]);
     let run = output(&few("linering bqueue --batch 1,32"));
     assert!(stderr(&run).contains("left out with items of more than 8 bytes: bqueue\n"));
     let tables = ["8 bytes, handles in the loop", "64 bytes, handles in a field"];
@@ -133,9 +131,7 @@ fn modules_and_crates_are_names_too() {
     assert_eq!(queues("line_ring b_queue"), ["bqueue", "bqueue-any", "linering"]);
     assert_eq!(queues("lamport lq"), ["lq", "llq", "blq"]);
     assert_eq!(queues("block bbq_spsc"), ["bbq-spsc"], "the others are between several threads");
-    if cfg!(feature = "peers") {
-        assert_eq!(queues("crossbeam-queue"), ["crossbeam-array", "crossbeam-seg"]);
-    }
+    assert_eq!(queues("crossbeam-queue"), ["crossbeam-array", "crossbeam-seg"]);
 }
 
 #[test]
@@ -211,7 +207,7 @@ fn peers_can_be_added_and_left_out() {
         results(&json).iter().filter(|r| r["peer"] == true).count()
     };
     assert_eq!((peers("--no-peers"), peers("lq")), (0, 0));
-    assert!(peers("lq --peers") >= 9 || cfg!(not(feature = "peers")));
+    assert!(peers("lq --peers") >= 9);
 }
 
 #[cfg(unix)]
@@ -287,7 +283,7 @@ fn signalled(args: &str, signal: &str, words: &str) -> Output {
 fn a_run_says_first_what_it_does_and_leaves_standard_output_to_json() {
     let output = output(&few("lq rtrb --test rtt --json -"));
     let json: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("it is JSON");
-    assert_eq!(results(&json).len(), 1 + usize::from(cfg!(feature = "peers")));
+    assert_eq!(results(&json).len(), 2);
     let said = stderr(&output);
     let first = said.lines().next().unwrap_or_default();
     assert!(first.contains("Takes about a second") && first.contains("1 test"), "{said}");

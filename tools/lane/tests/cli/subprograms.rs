@@ -11,7 +11,10 @@ use crate::common::{check_refusal, number, printed, stdout, text};
 /// `args` given to a copy of `lane` in the directory `at`, outside of any checkout.
 fn copy_in(at: &Path, args: &str) -> Output {
     let copy = at.join("lane");
-    fs::copy(crate::PROGRAM, &copy).expect("a copy");
+    // By another process: a file that is open for writing can't be started, and processes that other tests start
+    // meanwhile inherit what is open here.
+    let copied = Command::new("cp").arg(crate::PROGRAM).arg(&copy).status();
+    assert!(copied.expect("cp can be started").success());
     let mut lane = Command::new(copy);
     lane.args(args.split_whitespace()).env("PATH", at.join("path"));
     lane.output().expect("lane can be started")

@@ -92,7 +92,7 @@ fn every_queue_and_peer_passes_every_test() {
     assert_eq!((of("linering", "fan-in"), of("bbq", "fan-in"), of("lprq", "stream")), (0, 1, 0));
     let usage = usize::from(cfg!(target_os = "linux"));
     let peers = ["crossbeam-channel", "kanal", "flume", "crossfire", "std-channel"];
-    for peer in peers.into_iter().filter(|peer| cfg!(feature = "peers") || *peer == "std-channel") {
+    for peer in peers {
         let tests = ["stream", "ping-pong", "open-loop", "cpu", "idle", "fan-in"];
         // Round trips are busy and asleep. Answers go back, so both sides must allow as many threads.
         let [streams, trips] = if peer == "std-channel" { [2, 2] } else { [3, 6] };
@@ -129,7 +129,6 @@ fn schedules_have_rates_and_percentiles() {
     assert!(rates.chunks(2).all(|pair| pair == [3000, 9000]) && rates.len() >= 4, "{rates:?}");
 }
 
-#[cfg(feature = "peers")]
 #[test]
 fn tasks_have_runtimes_and_peers_of_their_own() {
     let json = json_of(&few("--mode async --threads 1x1,2x1 --test stream,ping-pong,cpu"));

@@ -1,0 +1,119 @@
+//! The parameters of `lane bench ipc`, and what is said about its results.
+
+use serde::{Deserialize, Serialize};
+
+use crate::kinds::{Test, WORD};
+use crate::results::{CellResult, Results};
+use crate::stats::Group;
+use crate::suite::wait::Strategy;
+use crate::suite::{About, Suite};
+use crate::table::{
+    CPU, CPU_RX, CPU_TX, Column, DOUBLED, HUNG, KILLS, KILLS_LOST, LEFT, RATIO_PEER, SLEEPS,
+    TIMES_FLOOR,
+};
+
+/// Two processes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct IpcSetting {
+    pub(crate) record_bytes: usize,
+    pub(crate) strategy: Strategy,
+    /// Threads of each process.
+    pub(crate) threads: usize,
+    /// Records per second, if they are sent on a schedule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rate: Option<u64>,
+}
+
+/// What is said about the suite.
+const ABOUT: About = About {
+    name: "ipc",
+    heading: "Between processes",
+    reading: "One process measures, and starts the other one. Each has a core. Strategies share a table; peers have \
+    only their own. The floor `futex_rtt` is two threads that wake each other in turn, each on its core.",
+    sleeps: true,
+    ..About::NONE
+};
+
+impl Suite for IpcSetting {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn titles(&self, result: &CellResult) -> (String, Option<String>) {
+        let what = match result.test {
+            Test::Rtt => "rtt, one record there and back",
+            Test::Stream => "stream, one record per call",
+            Test::Cpu => "cpu, processor time of a record",
+            Test::PingPong => "ping-pong, threads that ask and threads that answer",
+            _ => "kill, processes that are killed at random moments",
+        };
+        let title = format!("{what}, two processes, capacity {}", result.params.capacity);
+        let rate = self.rate.map(|rate| format!(", {rate} records/s")).unwrap_or_default();
+        let threads = match result.test {
+            Test::PingPong => format!(", {} of each", self.threads),
+            _ => String::new(),
+        };
+        (title, Some(format!("{} bytes{threads}{rate}", self.record_bytes)))
+    }
+
+    fn columns(&self, test: Test) -> (&'static str, &'static [Column]) {
+        match test {
+            Test::Kill => (test.unit(), &[KILLS, KILLS_LOST, DOUBLED, HUNG, LEFT]),
+            Test::Cpu => (test.unit(), &[RATIO_PEER, CPU_TX, CPU_RX, SLEEPS]),
+            Test::PingPong => (test.unit(), &[RATIO_PEER, CPU, SLEEPS]),
+            _ => (test.unit(), &[RATIO_PEER, TIMES_FLOOR, CPU, SLEEPS]),
+        }
+    }
+
+    fn legend(&self, test: Test) -> &'static str {
+        match test {
+            Test::Rtt => {
+                "Means of a round trip; less is better. × peer: of the best peer. × floor: of line_rtt, where the strategy is sleep of \
+                 futex_rtt. cpu ns, sleeps: of the process that asks."
+            }
+            Test::Stream => {
+                "Medians with quartiles; less is better. × floor: of a block_handoff of as many bytes. cpu ns, sleeps: of the process \
+                 that receives."
+            }
+            Test::PingPong => {
+                "Time of a round trip, with those of all threads counted; less is better. The threads of a process share its core. Any thread may answer, \
+                 and get any answer. cpu ns, sleeps: of the threads that ask."
+            }
+            Test::Cpu => {
+                "Processor time of a record. send: time of the sender's call. receive: processor time of the receiver. sleeps: of the \
+                 receiver."
+            }
+            _ => {
+                "Processes that push, and processes that pop, are killed in turn, within 2 ms after they have begun. lost: missing, but the record that was \
+                 under way. hung: did not find out within ten seconds. left behind: descriptors and sides. ms to open: at the 99th \
+                 percentile."
+            }
+        }
+    }
+
+    fn floor(&self, results: &Results, test: Test, group: Group) -> Option<(&'static str, f64)> {
+        let (name, floor, times) = match test {
+            Test::Rtt if self.strategy == Strategy::Sleep => {
+                ("futex_rtt", results.futex_rtt(group)[0], 1)
+            }
+            Test::Rtt => ("line_rtt", results.line_rtt(group), 1),
+            Test::Stream => {
+                ("block_handoff", results.block_handoff(group), self.record_bytes / WORD)
+            }
+            _ => return None,
+        };
+        floor.map(|quartiles| (name, quartiles.median * times as f64))
+    }
+
+    fn condition(&self) -> Option<String> {
+        Some(format!("{} bytes", self.record_bytes))
+    }
+
+    fn strategy(&self) -> Strategy {
+        self.strategy
+    }
+
+    fn is_alike(&self, other: &Self) -> bool {
+        *self == Self { strategy: self.strategy, ..other.clone() }
+    }
+}

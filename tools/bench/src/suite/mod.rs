@@ -1,0 +1,197 @@
+//! The suites: what is measured between threads and processes. Each is a folder with the options of its command
+//! (`args.rs`), the cells that they ask for (`plan.rs`), the parameters of a cell and what is said about its result
+//! (`setting.rs`), and its kernels.
+//!
+//! To add a suite: a folder, and a line in [`suites!`].
+
+pub(crate) mod executor;
+#[cfg_attr(not(target_os = "linux"), path = "ipc/none.rs")]
+pub(crate) mod ipc;
+pub(crate) mod mpmc;
+pub(crate) mod ring;
+pub(crate) mod spsc;
+pub(crate) mod steal;
+pub(crate) mod wait;
+
+use clap::Subcommand;
+use corelane::Memory;
+use corelane_report::Failure;
+use serde::{Deserialize, Serialize};
+
+use crate::kinds::Test;
+use crate::plan::Plan;
+use crate::results::{CellResult, Results};
+use crate::stats::Group;
+use crate::table::Column;
+use crate::threads::Wait;
+use wait::{Beside, Strategy};
+
+/// What is said about a suite.
+pub(crate) struct About {
+    /// Its name on command lines and in results.
+    pub(crate) name: &'static str,
+    /// The heading of its results.
+    pub(crate) heading: &'static str,
+    /// How its results are read.
+    pub(crate) reading: &'static str,
+    /// What is measured: the heading of a table's first column.
+    pub(crate) subject: &'static str,
+    /// Whether queues are recommended by its results.
+    pub(crate) recommends: bool,
+    /// Whether threads sleep: then floors tell what waking them takes.
+    pub(crate) sleeps: bool,
+}
+
+impl About {
+    const NONE: Self = Self {
+        name: "",
+        heading: "",
+        reading: "",
+        subject: "queue",
+        recommends: false,
+        sleeps: false,
+    };
+}
+
+/// The parameters of a suite's measurements, beside the capacity and how threads wait.
+pub(crate) trait Suite {
+    fn about(&self) -> &'static About;
+
+    /// The title of a chart, and of one of its tables if the chart has several.
+    fn titles(&self, result: &CellResult) -> (String, Option<String>);
+
+    /// The heading of the value of `test`, and the columns behind its quartiles.
+    fn columns(&self, test: Test) -> (&'static str, &'static [Column]) {
+        (test.unit(), &[])
+    }
+
+    /// The meaning of the columns of a table of `test`, in a line or two.
+    fn legend(&self, test: Test) -> &'static str;
+
+    /// The machine's own limit with which a result is compared, if there is one.
+    fn floor(&self, results: &Results, test: Test, group: Group) -> Option<(&'static str, f64)> {
+        _ = (results, test, group);
+        None
+    }
+
+    /// Numbers of threads, or what else differs between the columns of a kept table.
+    fn column(&self, result: &CellResult) -> Option<String> {
+        self.titles(result).1
+    }
+
+    /// The purpose of the best queue of a table, if it needs no explanation. Only for suites that recommend queues.
+    fn purpose(&self, result: &CellResult) -> Option<String> {
+        _ = result;
+        None
+    }
+
+    /// The condition, if a measurement has several in which a queue must be good: placement, items and handles.
+    fn condition(&self) -> Option<String> {
+        None
+    }
+
+    /// Forgets the condition.
+    fn forget_condition(&mut self) {}
+
+    /// How calls wait, if they do. Results of several strategies are compared.
+    fn strategy(&self) -> Strategy {
+        Strategy::Adaptive
+    }
+
+    /// The processes that compute beside.
+    fn beside(&self) -> Option<Beside> {
+        None
+    }
+
+    fn memory(&self) -> Memory {
+        Memory::Heap
+    }
+
+    /// Whether results with these parameters are compared with each other.
+    fn is_alike(&self, other: &Self) -> bool
+    where
+        Self: Sized + PartialEq,
+    {
+        self == other
+    }
+}
+
+/// A purpose, with how threads wait.
+fn waiting(purpose: &str, wait: Wait) -> String {
+    format!("{}, {},", purpose.trim_end_matches(','), wait.words())
+}
+
+/// The parameters and the options of all suites.
+macro_rules! suites {
+    ($($(#[doc = $doc:literal])* $suite:ident: $module:ident, $setting:ident, $args:ident;)*) => {
+        /// The parameters of each suite. A file has no name for them: they differ in their fields.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(untagged)]
+        pub(crate) enum Setting {
+            $($suite($module::$setting),)*
+        }
+
+        impl Setting {
+            pub(crate) fn suite(&self) -> &dyn Suite {
+                match self {
+                    $(Self::$suite(setting) => setting,)*
+                }
+            }
+
+            pub(crate) fn suite_mut(&mut self) -> &mut dyn Suite {
+                match self {
+                    $(Self::$suite(setting) => setting,)*
+                }
+            }
+
+            pub(crate) fn is_alike(&self, other: &Self) -> bool {
+                match (self, other) {
+                    $((Self::$suite(setting), Self::$suite(other)) => setting.is_alike(other),)*
+                    _ => false,
+                }
+            }
+        }
+
+        $(impl From<$module::$setting> for Setting {
+            fn from(setting: $module::$setting) -> Self {
+                Self::$suite(setting)
+            }
+        })*
+
+        /// What to measure.
+        #[derive(Debug, Subcommand)]
+        pub enum BenchArgs {
+            $($(#[doc = $doc])* $suite(Box<$module::$args>),)*
+        }
+
+        impl BenchArgs {
+            /// The measurements that the options of a suite ask for.
+            ///
+            /// # Errors
+            ///
+            /// If the options can't be carried out.
+            pub fn plan(&self) -> Result<Plan, Failure> {
+                match self {
+                    $(Self::$suite(args) => args.plan(),)*
+                }
+            }
+        }
+    };
+}
+
+suites! {
+    /// One producer, one consumer.
+    Spsc: spsc, SpscSetting, SpscArgs;
+    /// Several producers, several consumers.
+    Mpmc: mpmc, MpmcSetting, MpmcArgs;
+    /// Threads in a ring, each of which copies a message, frees the original and passes the copy on.
+    Ring: ring, RingSetting, RingArgs;
+    /// Calls that wait for room and for items: threads that may sleep.
+    Wait: wait, WaitSetting, WaitArgs;
+    /// Between processes: lanes in shared memory, beside what the system offers.
+    Ipc: ipc, IpcSetting, IpcArgs;
+    /// Work stealing: an owner that puts and gets, and thieves.
+    Steal: steal, StealSetting, StealArgs;
+    /// Executors of async tasks.
+    Executor: executor, ExecutorSetting, ExecutorArgs;
+}

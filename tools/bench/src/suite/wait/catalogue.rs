@@ -1,0 +1,51 @@
+//! The queues whose calls wait, by id.
+
+use std::sync::LazyLock;
+
+use corelane::Queue;
+use corelane::block::shared::Bbq;
+use corelane::leased::Leased;
+use corelane::line_ring::LineRing;
+use corelane::list::michael_scott::Msq;
+use corelane::ring::{InOrder, Ring};
+use corelane::rings::lprq::Lprq;
+use corelane::scq::Scq;
+
+use super::handles::{Retrying, Sleeps, Spins, SpinsThenSleeps, Waiting, Yields};
+use super::{ChannelKernel, Channels, elcrq, ours, peers, system};
+use crate::catalogue::Entry;
+
+/// All entries, corelane's first. To add a channel: implement [`Channel`](super::handles::Channel), by `channel!` if it has
+/// `send` and `recv`, and add a line.
+pub(crate) fn entries() -> &'static [Channels] {
+    static ENTRIES: LazyLock<Vec<Channels>> = LazyLock::new(|| {
+        let queues = [queue::<LineRing>(), queue::<Bbq>(), queue::<Leased>(), queue::<Lprq>()];
+        let on_request = [sleeping::<Msq>(), sleeping::<Ring<InOrder>>(), sleeping::<Scq>()];
+        let more = [elcrq::entry()].into_iter().chain(on_request).chain(system::entries());
+        ours::entries().into_iter().chain(queues).chain(peers::entries()).chain(more).collect()
+    });
+    &ENTRIES
+}
+
+/// A queue with handles that wait, and with plain handles that try again.
+fn queue<Q: Queue<u64> + 'static>() -> Channels
+where
+    Q::Producer: 'static,
+    Q::Consumer: 'static,
+{
+    let mut channels = sleeping::<Q>();
+    channels.kernel.push(ChannelKernel::blocking::<Retrying<Q, Spins>>());
+    channels.kernel.push(ChannelKernel::blocking::<Retrying<Q, Yields>>());
+    channels.kernel.extend(ChannelKernel::tasks::<Waiting<Q>>());
+    channels
+}
+
+/// A queue with handles that wait.
+fn sleeping<Q: Queue<u64> + 'static>() -> Channels {
+    let channels = vec![
+        ChannelKernel::blocking::<Waiting<Q>>(),
+        ChannelKernel::blocking::<Waiting<Q, Sleeps>>(),
+        ChannelKernel::blocking::<Waiting<Q, SpinsThenSleeps>>(),
+    ];
+    Entry::ours(Q::INFO, "items of any type").of_type::<Q>().with(channels)
+}

@@ -1,0 +1,120 @@
+//! `lane bench wait`: channels, which are queues whose calls wait for room and for items.
+//!
+//! A thread of such a call may sleep, so a measurement can't tell it that the time is over. It ends as programs do: the
+//! producers stop and drop their handles, and the consumers take what is left until the channel is closed.
+
+mod args;
+pub(crate) mod beside;
+mod catalogue;
+mod elcrq;
+mod handles;
+mod idle;
+mod ours;
+mod peers;
+mod ping_pong;
+mod plan;
+mod scheduled;
+mod setting;
+mod stream;
+mod system;
+mod tasks;
+mod usage;
+
+use std::fmt;
+
+pub use self::args::WaitArgs;
+pub(crate) use self::beside::Beside;
+use self::catalogue::entries;
+use self::handles::{Blocking, Channel};
+pub use self::setting::{Mode, Runtime, Strategy};
+pub(crate) use self::setting::{Sharing, WaitSetting, Way};
+pub(crate) use self::usage::{Usage, between};
+use crate::catalogue::Measured;
+use crate::kinds::{TeamSize, Test};
+use crate::params::Trial;
+use crate::sample::Sample;
+
+/// Those that have a capacity of 0. Others refuse it, or have a place for one item then.
+pub(crate) const MEETING: [&str; 8] = [
+    "channel",
+    "channel-local",
+    "channel-select",
+    "std-channel",
+    "crossbeam-channel",
+    "crossbeam-select",
+    "kanal",
+    "flume",
+];
+
+/// A queue whose calls wait, and its measurements: one for each way.
+pub(crate) type Channels = Measured<Vec<ChannelKernel>>;
+
+/// The measurements of a queue that waits in one way.
+pub(crate) struct ChannelKernel {
+    pub(crate) way: Way,
+    measure: fn(Test, &Trial<'_>, &WaitSetting) -> Result<Sample, String>,
+    probe: fn(usize, TeamSize) -> Result<(), String>,
+}
+
+impl fmt::Debug for ChannelKernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.way.fmt(f)
+    }
+}
+
+impl ChannelKernel {
+    /// The measurements of a channel whose calls block threads.
+    fn blocking<C: Blocking>() -> Self {
+        let (mode, runtime) = (Mode::Blocking, Runtime::None);
+        let way = Way { mode, runtime, strategy: C::STRATEGY, handles: C::HANDLES };
+        Self { way, measure: measure::<C>, probe: |items, size| C::open(items, size).map(drop) }
+    }
+
+    /// The measurements of a channel whose calls return futures, on each runtime.
+    fn tasks<C: Channel<Tx: tasks::Sender, Rx: tasks::Receiver>>() -> impl Iterator<Item = Self> {
+        let (mode, strategy) = (Mode::Async, Strategy::Adaptive);
+        Runtime::OF_TASKS.into_iter().map(move |runtime| Self {
+            way: Way { mode, runtime, strategy, handles: C::HANDLES },
+            measure: tasks::measure::<C>,
+            probe: |items, size| C::open(items, size).map(drop),
+        })
+    }
+
+    /// Both.
+    fn both<C: Blocking<Tx: tasks::Sender, Rx: tasks::Receiver>>() -> Vec<Self> {
+        [Self::blocking::<C>()].into_iter().chain(Self::tasks::<C>()).collect()
+    }
+
+    /// Runs `test` once. The error says what the channel did wrong.
+    pub(crate) fn measure(
+        &self,
+        test: Test,
+        trial: &Trial<'_>,
+        setting: &WaitSetting,
+    ) -> Result<Sample, String> {
+        (self.measure)(test, trial, setting)
+    }
+
+    /// Makes the channel and drops it. The error says what is wrong with the parameters.
+    pub(crate) fn probe(&self, capacity: usize, size: TeamSize) -> Result<(), String> {
+        (self.probe)(capacity, size)
+    }
+}
+
+fn measure<C: Blocking>(
+    test: Test,
+    trial: &Trial<'_>,
+    setting: &WaitSetting,
+) -> Result<Sample, String> {
+    match test {
+        Test::Stream => stream::measure::<C>(trial, setting),
+        Test::PingPong => ping_pong::measure::<C>(trial, setting),
+        Test::Idle => idle::measure::<C>(trial, setting),
+        _ => scheduled::measure::<C>(test, trial, setting),
+    }
+}
+
+/// Whether the system tells the processor time of a thread.
+pub(crate) fn has_usage() -> bool {
+    Usage::of_this_thread().is_some()
+}
