@@ -173,20 +173,3 @@ pub(crate) fn called<'a, E: AsRef<Entry>>(name: &str, among: &'a [E]) -> Vec<&'a
     let all = ways.map(|is_it| among.iter().filter(|one| is_it((*one).as_ref())).collect());
     all.into_iter().find(|all: &Vec<_>| !all.is_empty()).unwrap_or_default()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_entry_has_an_id_of_its_own_a_known_algorithm_and_a_version() {
-        for (number, entry) in entries().enumerate() {
-            let Info { id, variant_of, .. } = entry.info;
-            assert!(entries().take(number).all(|other| other.info.id != id), "{id} twice");
-            assert!(variant_of.is_none_or(|of| find(of).is_some()), "{id} is a variant of none");
-            let is_unknown =
-                matches!(&entry.kind, EntryKind::Peer { version, .. } if version == "unknown");
-            assert!(!is_unknown, "{id} has no version");
-        }
-    }
-}

@@ -138,20 +138,30 @@ impl Plan {
             };
             return Err(Failure::Usage(format!("nothing to measure: {reason}")));
         }
-        let round = possible.iter().map(|cell| cell.time()).sum();
+        let files = Files::open(&run.files)?;
+        let rounds = run.rounds.map(|rounds| rounds.0);
+        let mut plan = Self { notes, files, ..Self::of(possible, cores, rounds) };
         // A single core is never far, whatever the round trip takes.
-        let is_same = Cores::of(&cores).same();
-        Ok(Self {
-            cells: possible,
-            rounds: run.rounds.map_or(ROUNDS, |rounds| rounds.0),
-            limit: run.rounds.is_none().then_some(LIMIT.max(round)),
+        if !plan.pair().same() {
+            plan.far_above_ns = run.far_above.0;
+        }
+        Ok(plan)
+    }
+
+    /// A plan for cells that can be measured, with this number of rounds, or as many as there is time for.
+    pub(crate) fn of(cells: Vec<Cell>, cores: Vec<CoreId>, rounds: Option<usize>) -> Self {
+        let round = cells.iter().map(Cell::time).sum();
+        Self {
+            cells,
+            rounds: rounds.unwrap_or(ROUNDS),
+            limit: rounds.is_none().then_some(LIMIT.max(round)),
             begin: Instant::now(),
-            far_above_ns: if is_same { f64::INFINITY } else { run.far_above.0 },
             cores,
+            far_above_ns: f64::INFINITY,
             schedule: Vec::new(),
-            notes,
-            files: Files::open(&run.files)?,
-        })
+            notes: Vec::new(),
+            files: Files::default(),
+        }
     }
 
     /// Whether the run is over: also if a round takes far longer than expected.
@@ -169,10 +179,14 @@ impl Plan {
         format!("{} queue{}, {tests} test{}", queues.len(), ending(queues.len()), ending(tests))
     }
 
+    /// The approximate time of a round.
+    pub fn round_time(&self) -> Duration {
+        self.cells.iter().map(Cell::time).sum()
+    }
+
     /// The approximate time of the run.
     pub fn time(&self) -> Duration {
-        let round: Duration = self.cells.iter().map(|cell| cell.time()).sum();
-        let all = round * self.rounds as u32;
+        let all = self.round_time() * self.rounds as u32;
         self.limit.map_or(all, |limit| all.min(limit))
     }
 
@@ -204,48 +218,4 @@ pub(crate) fn row<K: 'static>(
         Cell { entry, test, params: params.clone(), length, kernel }
     };
     all.into_iter().map(cell)
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::{Args, Parser};
-
-    use super::*;
-    use crate::cores;
-    use crate::suite::mpmc::MpmcArgs;
-    use crate::suite::ring::RingArgs;
-    use crate::suite::spsc::SpscArgs;
-    use crate::suite::wait::WaitArgs;
-
-    /// A command line with the options of one suite.
-    #[derive(Parser)]
-    struct Line<A: Args> {
-        #[command(flatten)]
-        options: A,
-    }
-
-    fn defaults<A: Args>() -> A {
-        Line::parse_from(["lane"]).options
-    }
-
-    #[test]
-    fn default_plans_end_within_three_minutes_and_have_five_rounds() {
-        let mut on_one_core = defaults::<MpmcArgs>();
-        on_one_core.cores = vec![cores::several(&[]).unwrap()[0].id];
-        let plans = [
-            defaults::<SpscArgs>().plan(),
-            defaults::<MpmcArgs>().plan(),
-            // If all threads share a core, measurements are longest.
-            on_one_core.plan(),
-            defaults::<RingArgs>().plan(),
-            defaults::<WaitArgs>().plan(),
-        ];
-        for plan in plans.map(Result::unwrap) {
-            let limit = plan.limit.expect("the number of rounds is not given");
-            let longest = limit.mul_f64(GRACE);
-            assert!(longest < Duration::from_secs(180), "{}: {longest:?}", plan.summary());
-            let round: Duration = plan.cells.iter().map(|cell| cell.time()).sum();
-            assert!(limit >= 5 * round, "{}: a round takes {round:?}", plan.summary());
-        }
-    }
 }

@@ -187,14 +187,30 @@ fn sample(plan: &Plan, cell: &Cell) -> Result<Sample, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
+    use core_affinity::CoreId;
+    use corelane::Info;
 
     use super::*;
-    use crate::suite::spsc::SpscArgs;
+    use crate::catalogue::Entry;
+    use crate::kinds::Test;
+    use crate::params::{Length, Params};
+    use crate::plan::Kernel;
+    use crate::suite::ring::RingSetting;
+    use crate::threads::Wait;
 
     #[test]
     fn a_measurement_that_never_ends_is_refused() {
-        let plan = SpscArgs::parse_from(["lane", "lq"]).plan().expect("it can be measured");
+        let entry: &'static Entry = Box::leak(Box::new(Entry::ours(Info::RING, "")));
+        let setting = RingSetting { threads: 2, in_flight: 1 }.into();
+        let cell = Cell {
+            entry,
+            test: Test::Round,
+            params: Params { capacity: 1, wait: Wait::Yield, setting },
+            length: Length::Time(Duration::from_millis(30)),
+            kernel: Kernel::of(|_| Err("it is never started".into())),
+        };
+        let cores = vec![CoreId { id: 0 }];
+        let plan = Plan::of(vec![cell], cores, None);
         let since = |seconds| {
             let begin = Instant::now().checked_sub(Duration::from_secs(seconds));
             let current = begin.map(|begin| (0, begin));

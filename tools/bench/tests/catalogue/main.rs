@@ -1,0 +1,6 @@
+//! What needs the catalogue of all queues, with their kernels: not in unit tests, for which the compiler would make the
+//! kernels again.
+
+mod advice;
+mod entries;
+mod plans;
