@@ -47,18 +47,20 @@ pub(crate) fn all() -> &'static [Subject] {
 
 impl Subject {
     /// A queue of numbers as `N`, and of boxes as `B`.
-    pub(crate) fn of<N: Payload, B: Payload, Q: Queue<N> + Queue<B>>(entry: Entry) -> Self {
+    pub(crate) fn of<N: Payload, B: Payload, Q: Queue<N> + Queue<B> + 'static>(
+        entry: Entry,
+    ) -> Self {
         entry.with(Kernels {
             spsc: None,
             larger: |_| None,
             mpmc: mpmc::measure::<N, B, Q>,
             ring: ring::measure::<B, Q>,
-            probe: |config, size| mpmc::handles::<N, Q>(config, size).map(drop),
+            probe: |config, size| mpmc::handles(<Q as Queue<N>>::with, config, size).map(drop),
         })
     }
 
     /// The same, also measured between one producer and one consumer.
-    pub(crate) fn with_spsc<N: Payload, Q: Queue<N> + Queue<Indirect>>(mut self) -> Self {
+    pub(crate) fn with_spsc<N: Payload, Q: Queue<N> + Queue<Indirect> + 'static>(mut self) -> Self {
         self.kernel.spsc = Some(spsc::measure::<N, Q>);
         self
     }
@@ -108,7 +110,7 @@ fn ours() -> Vec<Subject> {
 fn single<N, Q>(items: &'static str) -> Subject
 where
     N: Payload,
-    Q: Queue<N> + Queue<Indirect> + Queue<Parcel>,
+    Q: Queue<N> + Queue<Indirect> + Queue<Parcel> + 'static,
 {
     shared::<N, Parcel, Q>(items).with_spsc::<N, Q>()
 }
@@ -116,19 +118,21 @@ where
 /// A queue between one producer and one consumer that carries items of any type.
 fn any<Q>() -> Subject
 where
-    Q: Queue<u64> + Queue<Indirect> + Queue<Parcel> + Roomy,
+    Q: Queue<u64> + Queue<Indirect> + Queue<Parcel> + Roomy + 'static,
 {
     single::<u64, Q>("items of any type").with_larger::<Q>()
 }
 
-fn shared<N: Payload, B: Payload, Q: Queue<N> + Queue<B>>(items: &'static str) -> Subject {
+fn shared<N: Payload, B: Payload, Q: Queue<N> + Queue<B> + 'static>(
+    items: &'static str,
+) -> Subject {
     Subject::of::<N, B, Q>(Entry::ours(<Q as Queue<N>>::INFO, items).of_type::<Q>())
 }
 
 /// A list of other rings than the default, for comparison.
 fn list<Q>(id: &'static str, name: &'static str) -> Subject
 where
-    Uspsc<Q>: Queue<u64> + Queue<Indirect> + Queue<Parcel>,
+    Uspsc<Q>: Queue<u64> + Queue<Indirect> + Queue<Parcel> + 'static,
 {
     let mut queue = single::<u64, Uspsc<Q>>("items of any type");
     let choose = "to compare: how much the rings in the list matter";

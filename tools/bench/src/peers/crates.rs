@@ -50,7 +50,7 @@ pub(crate) fn kind(package: &'static str) -> EntryKind {
 /// A ring, also measured with larger items: those of other peers would only make the build longer.
 fn ring<Q>(package: &'static str) -> Subject
 where
-    Q: Queue<u64> + Queue<Indirect> + Queue<Parcel> + Roomy,
+    Q: Queue<u64> + Queue<Indirect> + Queue<Parcel> + Roomy + 'static,
 {
     peer::<u64, Q>(kind(package)).with_larger::<Q>()
 }

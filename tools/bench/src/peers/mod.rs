@@ -131,7 +131,7 @@ pub(crate) fn entries() -> Vec<Subject> {
 fn peer<N, Q>(kind: EntryKind) -> Subject
 where
     N: Payload,
-    Q: Queue<N> + Queue<Indirect> + Queue<Parcel>,
+    Q: Queue<N> + Queue<Indirect> + Queue<Parcel> + 'static,
 {
     let entry = Entry::other(<Q as Queue<N>>::INFO, kind);
     Subject::of::<N, Parcel, Q>(entry).with_spsc::<N, Q>()

@@ -36,7 +36,7 @@ fn measure(starter: &Starter<'_>) -> Result<Sample, String> {
 pub(super) fn entry() -> Linked {
     let kernel = |record_bytes| IpcKernel {
         record_bytes,
-        strategy: Strategy::Spin,
+        strategies: &[Strategy::Spin],
         tests: &[Test::Stream],
         measure,
         peer: |_| Err("it is alone".into()),

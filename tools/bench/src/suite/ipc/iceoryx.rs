@@ -2,7 +2,6 @@
 
 use std::process::Command;
 
-use corelane::{Info, Sides};
 use iceoryx2::port::publisher::Publisher;
 use iceoryx2::port::subscriber::Subscriber;
 use iceoryx2::prelude::*;
@@ -10,7 +9,7 @@ use iceoryx2::service::port_factory::publish_subscribe::PortFactory;
 
 use super::lane::text;
 use super::peers::{Ends, Try, fresh, unless_end};
-use super::{IpcKernel, Link, Linked, Record, Rx, peer};
+use super::{IpcKernel, Link, Linked, Record, Rx, Wanted, peer};
 use crate::peers::crates::kind;
 use crate::suite::wait::Strategy;
 use crate::threads::Wait;
@@ -97,27 +96,27 @@ impl<const W: usize> Rx<W> for Subscribes<W> {
 }
 
 impl<const W: usize> Link<W> for Iceoryx {
-    const STRATEGY: Strategy = Strategy::Spin;
+    const STRATEGIES: &'static [Strategy] = &[Strategy::Spin];
 
     type Tx = Ends<W, Publishes<W>>;
     type Rx = Subscribes<W>;
 
-    fn to_child(capacity: usize, _: &mut Command) -> Result<(Self::Tx, i32), String> {
+    fn to_child(of: Wanted, _: &mut Command) -> Result<(Self::Tx, i32), String> {
         let number = fresh();
-        Ok((publishes(capacity, std::process::id(), number)?, number))
+        Ok((publishes(of.capacity, std::process::id(), number)?, number))
     }
 
-    fn from_child(capacity: usize, _: &mut Command) -> Result<(Self::Rx, i32), String> {
+    fn from_child(of: Wanted, _: &mut Command) -> Result<(Self::Rx, i32), String> {
         let number = fresh();
-        Ok((subscribes(capacity, std::process::id(), number)?, number))
+        Ok((subscribes(of.capacity, std::process::id(), number)?, number))
     }
 
-    fn open_tx(capacity: usize, number: i32) -> Result<Self::Tx, String> {
-        publishes(capacity, std::os::unix::process::parent_id(), number)
+    fn open_tx(of: Wanted, number: i32) -> Result<Self::Tx, String> {
+        publishes(of.capacity, std::os::unix::process::parent_id(), number)
     }
 
-    fn open_rx(capacity: usize, number: i32) -> Result<Self::Rx, String> {
-        subscribes(capacity, std::os::unix::process::parent_id(), number)
+    fn open_rx(of: Wanted, number: i32) -> Result<Self::Rx, String> {
+        subscribes(of.capacity, std::os::unix::process::parent_id(), number)
     }
 }
 

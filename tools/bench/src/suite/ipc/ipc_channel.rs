@@ -15,9 +15,8 @@ use zerocopy::IntoBytes;
 
 use super::lane::text;
 use super::system::{give, read, take};
-use super::{IpcKernel, Link, Linked, Rx, Tx, number, peer, record};
+use super::{IpcKernel, Link, Linked, Rx, Tx, Wanted, number, peer, record};
 use crate::peers::crates::kind;
-use crate::suite::wait::Strategy;
 
 /// Sends bytes, without serde.
 struct IpcChannel;
@@ -74,26 +73,24 @@ impl<const W: usize> Rx<W> for Handle<IpcBytesReceiver> {
 }
 
 impl<const W: usize> Link<W> for IpcChannel {
-    const STRATEGY: Strategy = Strategy::Adaptive;
-
     type Tx = Handle<IpcBytesSender>;
     type Rx = Handle<IpcBytesReceiver>;
 
-    fn to_child(_: usize, child: &mut Command) -> Result<(Self::Tx, i32), String> {
+    fn to_child(_: Wanted, child: &mut Command) -> Result<(Self::Tx, i32), String> {
         Handle::of_child(child)
     }
 
-    fn from_child(_: usize, child: &mut Command) -> Result<(Self::Rx, i32), String> {
+    fn from_child(_: Wanted, child: &mut Command) -> Result<(Self::Rx, i32), String> {
         Handle::of_child(child)
     }
 
-    fn open_tx(_: usize, number: i32) -> Result<Self::Tx, String> {
+    fn open_tx(_: Wanted, number: i32) -> Result<Self::Tx, String> {
         let (tx, rx) = bytes_channel().map_err(text)?;
         Handle::send(rx, number)?;
         Ok(tx.into())
     }
 
-    fn open_rx(_: usize, number: i32) -> Result<Self::Rx, String> {
+    fn open_rx(_: Wanted, number: i32) -> Result<Self::Rx, String> {
         let (tx, rx) = bytes_channel().map_err(text)?;
         Handle::send(tx, number)?;
         Ok(rx.into())

@@ -23,7 +23,7 @@ pub(super) const HUNG: Duration = Duration::from_secs(10);
 pub(super) fn kernel<K: Killed>() -> IpcKernel {
     IpcKernel {
         record_bytes: 8 * W,
-        strategy: Strategy::Adaptive,
+        strategies: &[Strategy::Adaptive],
         tests: &[Test::Kill],
         measure: measure::<K>,
         peer: peer::<K>,

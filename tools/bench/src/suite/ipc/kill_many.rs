@@ -25,7 +25,7 @@ const MOST_BETWEEN_US: u64 = 2000;
 pub(super) fn kernel() -> IpcKernel {
     IpcKernel {
         record_bytes: 8 * W,
-        strategy: Strategy::Adaptive,
+        strategies: &[Strategy::Adaptive],
         tests: &[Test::Kill],
         measure,
         peer,

@@ -1,6 +1,5 @@
 //! Lanes of corelane.
 
-use std::marker::PhantomData;
 use std::process::Command;
 use std::time::Duration;
 
@@ -13,38 +12,32 @@ use corelane::{Info, lanes, line_ring::LineRing, record_ring, seq_ring::SeqRing,
 use zerocopy::FromBytes;
 
 use super::ping_pong::{self, Crowd};
-use super::{IpcKernel, Link, Linked, Links, Record, Rx, Tx, kill, kill_many, number, record};
+use super::{
+    IpcKernel, Link, Linked, Links, Record, Rx, Tx, Wanted, kill, kill_many, number, record,
+};
 use crate::catalogue::Entry;
 use crate::kinds::Test;
 use crate::suite::wait::Strategy;
 
-/// A way to wait.
-trait Waits: 'static {
-    const STRATEGY: Strategy;
-    const HOW: wait::Strategy;
+/// How one thread of a process waits: a process that spins has a core of its own.
+fn alone(strategy: Strategy) -> wait::Strategy {
+    match strategy {
+        Strategy::Sleep => wait::Strategy::Sleep,
+        Strategy::Spin => wait::Strategy::Spin,
+        _ => wait::Strategy::Adaptive,
+    }
 }
 
-/// Ways to wait.
-macro_rules! ways {
-    ($($name:ident: $strategy:ident, $how:expr;)*) => {$(
-        struct $name;
-
-        impl Waits for $name {
-            const STRATEGY: Strategy = Strategy::$strategy;
-            const HOW: wait::Strategy = $how;
-        }
-    )*};
-}
-
-ways! {
-    Adapts: Adaptive, wait::Strategy::Adaptive;
-    Sleeps: Sleep, wait::Strategy::Sleep;
-    Spins: Spin, wait::Strategy::Spin;
-    Yields: Spin, wait::Strategy::Yield;
+/// How one of several threads waits: they have one core.
+fn among(strategy: Strategy) -> wait::Strategy {
+    match alone(strategy) {
+        wait::Strategy::Spin => wait::Strategy::Yield,
+        other => other,
+    }
 }
 
 /// Items are moved one by one.
-struct Lanes<S>(PhantomData<S>);
+struct Items;
 
 /// The error as text.
 pub(super) fn text(error: impl std::fmt::Display) -> String {
@@ -66,7 +59,7 @@ impl<const W: usize> Rx<W> for Consumer<Record<W>> {
 }
 
 /// Records are written and read in place.
-struct Records<S>(PhantomData<S>);
+struct Records;
 
 impl<const W: usize> Tx<W> for RecordProducer {
     #[inline(always)]
@@ -86,7 +79,7 @@ impl<const W: usize> Rx<W> for RecordConsumer {
 }
 
 /// Items of several producers are moved one by one.
-struct Each<S>(PhantomData<S>);
+struct Each;
 
 impl<const W: usize> Tx<W> for ManyProducer<Record<W>> {
     #[inline(always)]
@@ -102,43 +95,47 @@ impl<const W: usize> Rx<W> for ManyConsumer<Record<W>> {
     }
 }
 
-impl<S: Waits> Crowd for Each<S> {
-    const STRATEGY: Strategy = S::STRATEGY;
+impl Crowd for Each {
+    const STRATEGIES: &'static [Strategy] = &Strategy::OF_IPC;
 
     type Tx = ManyProducer<Record<1>>;
     type Rx = ManyConsumer<Record<1>>;
 
-    fn to_child(threads: usize, n: usize, child: &mut Command) -> ping_pong::Many<Self::Tx> {
-        let lanes = SideBySide::for_producers(threads, n).map_err(text)?;
-        Ok((txs::<S>(&lanes, threads)?, lanes.give(child).map_err(text)?))
+    fn to_child(of: Wanted, child: &mut Command) -> ping_pong::Many<Self::Tx> {
+        let lanes = SideBySide::for_producers(of.threads, of.capacity).map_err(text)?;
+        Ok((txs(&lanes, of)?, lanes.give(child).map_err(text)?))
     }
 
-    fn from_child(threads: usize, n: usize, child: &mut Command) -> ping_pong::Many<Self::Rx> {
-        let lanes = SideBySide::for_producers(threads, n).map_err(text)?;
-        Ok((rxs::<S>(&lanes, threads)?, lanes.give(child).map_err(text)?))
+    fn from_child(of: Wanted, child: &mut Command) -> ping_pong::Many<Self::Rx> {
+        let lanes = SideBySide::for_producers(of.threads, of.capacity).map_err(text)?;
+        Ok((rxs(&lanes, of)?, lanes.give(child).map_err(text)?))
     }
 
-    fn open_tx(threads: usize, number: i32) -> Result<Vec<Self::Tx>, String> {
-        txs::<S>(&SideBySide::open_number(number).map_err(text)?, threads)
+    fn open_tx(of: Wanted, number: i32) -> Result<Vec<Self::Tx>, String> {
+        txs(&SideBySide::open_number(number).map_err(text)?, of)
     }
 
-    fn open_rx(threads: usize, number: i32) -> Result<Vec<Self::Rx>, String> {
-        rxs::<S>(&SideBySide::open_number(number).map_err(text)?, threads)
+    fn open_rx(of: Wanted, number: i32) -> Result<Vec<Self::Rx>, String> {
+        rxs(&SideBySide::open_number(number).map_err(text)?, of)
     }
 }
 
 type Words = SideBySide<Record<1>>;
 
-fn txs<S: Waits>(lanes: &Words, n: usize) -> Result<Vec<ManyProducer<Record<1>>>, String> {
-    (0..n).map(|_| Ok(lanes.producer().map_err(text)?.strategy(S::HOW))).collect()
+fn txs(lanes: &Words, of: Wanted) -> Result<Vec<ManyProducer<Record<1>>>, String> {
+    (0..of.threads)
+        .map(|_| Ok(lanes.producer().map_err(text)?.strategy(among(of.strategy))))
+        .collect()
 }
 
-fn rxs<S: Waits>(lanes: &Words, n: usize) -> Result<Vec<ManyConsumer<Record<1>>>, String> {
-    (0..n).map(|_| Ok(lanes.consumer().map_err(text)?.strategy(S::HOW))).collect()
+fn rxs(lanes: &Words, of: Wanted) -> Result<Vec<ManyConsumer<Record<1>>>, String> {
+    (0..of.threads)
+        .map(|_| Ok(lanes.consumer().map_err(text)?.strategy(among(of.strategy))))
+        .collect()
 }
 
 /// Items of a broadcast are moved one by one.
-struct Heard<S>(PhantomData<S>);
+struct Heard;
 
 /// The first record waits for a process that gets it.
 struct Meets<const W: usize> {
@@ -163,33 +160,33 @@ impl<const W: usize> Rx<W> for Subscriber<Record<W>> {
     }
 }
 
-impl<const W: usize, S: Waits> Link<W> for Heard<S> {
-    const STRATEGY: Strategy = S::STRATEGY;
+impl<const W: usize> Link<W> for Heard {
+    const STRATEGIES: &'static [Strategy] = &Strategy::OF_IPC;
 
     type Tx = Meets<W>;
     type Rx = Subscriber<Record<W>>;
 
-    fn to_child(capacity: usize, child: &mut Command) -> Result<(Self::Tx, i32), String> {
-        let feed = Broadcast::create(capacity).map_err(text)?;
+    fn to_child(of: Wanted, child: &mut Command) -> Result<(Self::Tx, i32), String> {
+        let feed = Broadcast::create(of.capacity).map_err(text)?;
         let number = feed.give(child).map_err(text)?;
-        let tx = feed.producer().map_err(text)?.strategy(S::HOW);
+        let tx = feed.producer().map_err(text)?.strategy(alone(of.strategy));
         Ok((Meets { tx, has_met: false }, number))
     }
 
-    fn from_child(capacity: usize, child: &mut Command) -> Result<(Self::Rx, i32), String> {
-        let feed = Broadcast::create(capacity).map_err(text)?;
+    fn from_child(of: Wanted, child: &mut Command) -> Result<(Self::Rx, i32), String> {
+        let feed = Broadcast::create(of.capacity).map_err(text)?;
         let number = feed.give(child).map_err(text)?;
-        Ok((feed.consumer().map_err(text)?.strategy(S::HOW), number))
+        Ok((feed.consumer().map_err(text)?.strategy(alone(of.strategy)), number))
     }
 
-    fn open_tx(_: usize, number: i32) -> Result<Self::Tx, String> {
+    fn open_tx(of: Wanted, number: i32) -> Result<Self::Tx, String> {
         let tx = Broadcast::open_number(number).and_then(|feed| feed.producer());
-        Ok(Meets { tx: tx.map_err(text)?.strategy(S::HOW), has_met: false })
+        Ok(Meets { tx: tx.map_err(text)?.strategy(alone(of.strategy)), has_met: false })
     }
 
-    fn open_rx(_: usize, number: i32) -> Result<Self::Rx, String> {
+    fn open_rx(of: Wanted, number: i32) -> Result<Self::Rx, String> {
         let rx = Broadcast::open_number(number).and_then(|feed| feed.consumer());
-        Ok(rx.map_err(text)?.strategy(S::HOW))
+        Ok(rx.map_err(text)?.strategy(alone(of.strategy)))
     }
 }
 
@@ -208,38 +205,38 @@ pub(super) fn words_mut(record: &mut [u8]) -> &mut [u64] {
 /// The measurements of lanes that carry `$carried`, which `$create` makes for a number of records of `W` words.
 macro_rules! links {
     ($link:ident carries $carried:ty, $tx:ty, $rx:ty, $create:expr) => {
-        impl<const W: usize, S: Waits> Link<W> for $link<S> {
-            const STRATEGY: Strategy = S::STRATEGY;
+        impl<const W: usize> Link<W> for $link {
+            const STRATEGIES: &'static [Strategy] = &Strategy::OF_IPC;
 
             type Tx = $tx;
             type Rx = $rx;
 
-            fn to_child(capacity: usize, child: &mut Command) -> Result<(Self::Tx, i32), String> {
-                let lane: Lane<$carried> = $create(capacity, W).map_err(text)?;
+            fn to_child(of: Wanted, child: &mut Command) -> Result<(Self::Tx, i32), String> {
+                let lane: Lane<$carried> = $create(of.capacity, W).map_err(text)?;
                 let number = lane.give(child).map_err(text)?;
-                Ok((lane.producer().map_err(text)?.strategy(S::HOW), number))
+                Ok((lane.producer().map_err(text)?.strategy(alone(of.strategy)), number))
             }
 
-            fn from_child(capacity: usize, child: &mut Command) -> Result<(Self::Rx, i32), String> {
-                let lane: Lane<$carried> = $create(capacity, W).map_err(text)?;
+            fn from_child(of: Wanted, child: &mut Command) -> Result<(Self::Rx, i32), String> {
+                let lane: Lane<$carried> = $create(of.capacity, W).map_err(text)?;
                 let number = lane.give(child).map_err(text)?;
-                Ok((lane.consumer().map_err(text)?.strategy(S::HOW), number))
+                Ok((lane.consumer().map_err(text)?.strategy(alone(of.strategy)), number))
             }
 
-            fn open_tx(_: usize, number: i32) -> Result<Self::Tx, String> {
+            fn open_tx(of: Wanted, number: i32) -> Result<Self::Tx, String> {
                 let tx = Lane::<$carried>::open_number(number).and_then(|lane| lane.producer());
-                tx.map(|tx| tx.strategy(S::HOW)).map_err(text)
+                tx.map(|tx| tx.strategy(alone(of.strategy))).map_err(text)
             }
 
-            fn open_rx(_: usize, number: i32) -> Result<Self::Rx, String> {
+            fn open_rx(of: Wanted, number: i32) -> Result<Self::Rx, String> {
                 let rx = Lane::<$carried>::open_number(number).and_then(|lane| lane.consumer());
-                rx.map(|rx| rx.strategy(S::HOW)).map_err(text)
+                rx.map(|rx| rx.strategy(alone(of.strategy))).map_err(text)
             }
         }
     };
 }
 
-links!(Lanes carries Record<W>, Producer<Record<W>>, Consumer<Record<W>>, |items, _| {
+links!(Items carries Record<W>, Producer<Record<W>>, Consumer<Record<W>>, |items, _| {
     Lane::create(items)
 });
 links!(Records carries [u8], RecordProducer, RecordConsumer, |records, words| {
@@ -251,50 +248,22 @@ links!(Each carries Many<Record<W>>, ManyProducer<Record<W>>, ManyConsumer<Recor
 });
 
 pub(super) fn entries() -> Vec<Linked> {
-    let broadcast = [
-        IpcKernel::each::<Heard<Adapts>>(),
-        IpcKernel::each::<Heard<Sleeps>>(),
-        IpcKernel::each::<Heard<Spins>>(),
-    ];
     let items = Info { id: "linering", ..<LineRing as Queue<u64>>::INFO };
     vec![
-        entry::<Lanes<Adapts>, Lanes<Sleeps>, Lanes<Spins>>(
-            items,
-            "plain data",
-            vec![kill::kernel::<kill::Items>()],
-        ),
-        entry::<Records<Adapts>, Records<Sleeps>, Records<Spins>>(
-            record_ring::INFO,
-            "byte records",
-            vec![kill::kernel::<kill::Records>()],
-        ),
-        entry::<Each<Adapts>, Each<Sleeps>, Each<Spins>>(
+        entry::<Items>(items, "plain data", vec![kill::kernel::<kill::Items>()]),
+        entry::<Records>(record_ring::INFO, "byte records", vec![kill::kernel::<kill::Records>()]),
+        entry::<Each>(
             lanes::INFO,
             "plain data",
-            vec![
-                ping_pong::kernel::<Each<Adapts>>(),
-                ping_pong::kernel::<Each<Sleeps>>(),
-                // Several threads have a core.
-                ping_pong::kernel::<Each<Yields>>(),
-                kill_many::kernel(),
-            ],
+            vec![ping_pong::kernel::<Each>(), kill_many::kernel()],
         ),
         // As a stream it would overwrite what is not popped in time.
         Entry::ours(<SeqRing as Queue<u64>>::INFO, "plain data").with(
-            broadcast
-                .into_iter()
-                .flatten()
-                .map(|kernel| kernel.only(&[Test::Rtt, Test::Cpu]))
-                .collect(),
+            IpcKernel::each::<Heard>().map(|kernel| kernel.only(&[Test::Rtt, Test::Cpu])).into(),
         ),
     ]
 }
 
-fn entry<A: Links, B: Links, C: Links>(
-    info: Info,
-    items: &'static str,
-    more: Vec<IpcKernel>,
-) -> Linked {
-    let kernels = [IpcKernel::each::<A>(), IpcKernel::each::<B>(), IpcKernel::each::<C>()];
-    Entry::ours(info, items).with(kernels.into_iter().flatten().chain(more).collect())
+fn entry<L: Links>(info: Info, items: &'static str, more: Vec<IpcKernel>) -> Linked {
+    Entry::ours(info, items).with(IpcKernel::each::<L>().into_iter().chain(more).collect())
 }

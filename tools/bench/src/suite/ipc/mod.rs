@@ -92,25 +92,40 @@ fn number(record: &[u64]) -> Option<u64> {
     (errors == 0).then_some(first)
 }
 
+/// What a queue is made for.
+#[derive(Clone, Copy)]
+struct Wanted {
+    capacity: usize,
+    /// Threads of each side, where there are several.
+    threads: usize,
+    strategy: Strategy,
+}
+
+impl Wanted {
+    fn by(setting: &IpcSetting, capacity: usize) -> Self {
+        Self { capacity, threads: setting.threads, strategy: setting.strategy }
+    }
+}
+
 /// A queue from one process to the other.
 trait Link<const W: usize>: 'static {
-    /// How its calls wait.
-    const STRATEGY: Strategy;
+    /// How its calls can wait.
+    const STRATEGIES: &'static [Strategy] = &[Strategy::Adaptive];
 
     type Tx: Tx<W> + Send;
     type Rx: Rx<W> + Send;
 
     /// A queue to the child, and the number of the descriptor by which the child opens it.
-    fn to_child(capacity: usize, child: &mut Command) -> Result<(Self::Tx, i32), String>;
+    fn to_child(of: Wanted, child: &mut Command) -> Result<(Self::Tx, i32), String>;
 
     /// A queue from the child, in the same way.
-    fn from_child(capacity: usize, child: &mut Command) -> Result<(Self::Rx, i32), String>;
+    fn from_child(of: Wanted, child: &mut Command) -> Result<(Self::Rx, i32), String>;
 
     /// The sending side, in the child.
-    fn open_tx(capacity: usize, number: i32) -> Result<Self::Tx, String>;
+    fn open_tx(of: Wanted, number: i32) -> Result<Self::Tx, String>;
 
     /// The receiving side, in the child.
-    fn open_rx(capacity: usize, number: i32) -> Result<Self::Rx, String>;
+    fn open_rx(of: Wanted, number: i32) -> Result<Self::Rx, String>;
 }
 
 /// A sending side.
@@ -126,11 +141,11 @@ trait Rx<const W: usize> {
     fn get(&mut self) -> Option<u64>;
 }
 
-/// The measurements of a queue for records of one size, which waits in one way.
+/// The measurements of a queue for records of one size.
 #[derive(Clone, Copy)]
 pub(crate) struct IpcKernel {
     pub(crate) record_bytes: usize,
-    pub(crate) strategy: Strategy,
+    strategies: &'static [Strategy],
     tests: &'static [Test],
     measure: fn(&Starter<'_>) -> Result<Sample, String>,
     peer: fn(&Peer) -> Result<(), String>,
@@ -138,7 +153,7 @@ pub(crate) struct IpcKernel {
 
 impl fmt::Debug for IpcKernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} bytes, {:?}", self.record_bytes, self.strategy)
+        write!(f, "{} bytes, {:?}", self.record_bytes, self.strategies)
     }
 }
 
@@ -162,7 +177,7 @@ impl IpcKernel {
     fn of<const W: usize, L: Link<W>>() -> Self {
         Self {
             record_bytes: 8 * W,
-            strategy: L::STRATEGY,
+            strategies: L::STRATEGIES,
             tests: &[Test::Rtt, Test::Stream, Test::Cpu],
             measure: measure::<W, L>,
             peer: be_peer_of::<W, L>,
@@ -176,9 +191,9 @@ impl IpcKernel {
 
     /// Whether it is this measurement.
     pub(crate) fn fits(&self, test: Test, setting: &IpcSetting) -> bool {
-        let is_same =
-            (self.record_bytes, self.strategy) == (setting.record_bytes, setting.strategy);
-        is_same && self.tests.contains(&test)
+        self.record_bytes == setting.record_bytes
+            && self.strategies.contains(&setting.strategy)
+            && self.tests.contains(&test)
     }
 
     /// Runs `test` once. The error says what went wrong.
@@ -231,6 +246,11 @@ struct Starter<'a> {
 }
 
 impl Starter<'_> {
+    /// What the queue is made for.
+    fn wanted(&self) -> Wanted {
+        Wanted::by(self.setting, self.trial.params.capacity)
+    }
+
     /// A second process that is not started yet, so that it can be given descriptors.
     fn command() -> Result<Command, String> {
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
@@ -312,11 +332,11 @@ fn measure<const W: usize, L: Link<W>>(starter: &Starter<'_>) -> Result<Sample, 
 }
 
 fn be_peer_of<const W: usize, L: Link<W>>(peer: &Peer) -> Result<(), String> {
-    let (capacity, links) = (peer.capacity, &peer.links);
+    let (of, links) = (Wanted::by(&peer.setting, peer.capacity), &peer.links);
     match peer.role {
-        Role::Echo => rtt::echo(L::open_rx(capacity, links[0])?, L::open_tx(capacity, links[1])?),
-        Role::Send => stream::send(L::open_tx(capacity, links[0])?),
-        Role::Receive => scheduled::receive(L::open_rx(capacity, links[0])?),
+        Role::Echo => rtt::echo(L::open_rx(of, links[0])?, L::open_tx(of, links[1])?),
+        Role::Send => stream::send(L::open_tx(of, links[0])?),
+        Role::Receive => scheduled::receive(L::open_rx(of, links[0])?),
         Role::GoOnSending | Role::PassOn | Role::EchoAll => {
             return Err("this queue has no such role".into());
         }

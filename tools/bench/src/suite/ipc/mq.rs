@@ -13,9 +13,8 @@ use super::lane::text;
 use super::peers::{fresh, inherit};
 use super::ping_pong::{self, Crowd, Many};
 use super::system::{clones, take};
-use super::{IpcKernel, Link, Linked, Rx, Tx, number, peer, record};
+use super::{IpcKernel, Link, Linked, Rx, Tx, Wanted, number, peer, record};
 use crate::peers::of_system;
-use crate::suite::wait::Strategy;
 
 /// Most messages of a queue, and most bytes of a message: the system's defaults.
 const MESSAGES: usize = 10;
@@ -88,52 +87,48 @@ impl<const W: usize> Rx<W> for Side<false> {
 }
 
 impl<const W: usize> Link<W> for Mq {
-    const STRATEGY: Strategy = Strategy::Adaptive;
-
     type Tx = Side<true>;
     type Rx = Side<false>;
 
-    fn to_child(capacity: usize, child: &mut Command) -> Result<(Self::Tx, i32), String> {
-        let (file, number) = give(8 * W, capacity, child)?;
+    fn to_child(of: Wanted, child: &mut Command) -> Result<(Self::Tx, i32), String> {
+        let (file, number) = give(8 * W, of.capacity, child)?;
         Ok((Side::of(file), number))
     }
 
-    fn from_child(capacity: usize, child: &mut Command) -> Result<(Self::Rx, i32), String> {
-        let (file, number) = give(8 * W, capacity, child)?;
+    fn from_child(of: Wanted, child: &mut Command) -> Result<(Self::Rx, i32), String> {
+        let (file, number) = give(8 * W, of.capacity, child)?;
         Ok((Side::of(file), number))
     }
 
-    fn open_tx(_: usize, number: i32) -> Result<Self::Tx, String> {
+    fn open_tx(_: Wanted, number: i32) -> Result<Self::Tx, String> {
         Ok(Side::of(take(number)))
     }
 
-    fn open_rx(_: usize, number: i32) -> Result<Self::Rx, String> {
+    fn open_rx(_: Wanted, number: i32) -> Result<Self::Rx, String> {
         Ok(Side::of(take(number)))
     }
 }
 
 impl Crowd for Mq {
-    const STRATEGY: Strategy = Strategy::Adaptive;
-
     type Tx = Side<true>;
     type Rx = Side<false>;
 
-    fn to_child(threads: usize, n: usize, child: &mut Command) -> Many<Self::Tx> {
-        let (file, number) = give(8, n, child)?;
-        Ok((Side::all(&file, threads)?, number))
+    fn to_child(of: Wanted, child: &mut Command) -> Many<Self::Tx> {
+        let (file, number) = give(8, of.capacity, child)?;
+        Ok((Side::all(&file, of.threads)?, number))
     }
 
-    fn from_child(threads: usize, n: usize, child: &mut Command) -> Many<Self::Rx> {
-        let (file, number) = give(8, n, child)?;
-        Ok((Side::all(&file, threads)?, number))
+    fn from_child(of: Wanted, child: &mut Command) -> Many<Self::Rx> {
+        let (file, number) = give(8, of.capacity, child)?;
+        Ok((Side::all(&file, of.threads)?, number))
     }
 
-    fn open_tx(threads: usize, number: i32) -> Result<Vec<Self::Tx>, String> {
-        Side::all(&take(number), threads)
+    fn open_tx(of: Wanted, number: i32) -> Result<Vec<Self::Tx>, String> {
+        Side::all(&take(number), of.threads)
     }
 
-    fn open_rx(threads: usize, number: i32) -> Result<Vec<Self::Rx>, String> {
-        Side::all(&take(number), threads)
+    fn open_rx(of: Wanted, number: i32) -> Result<Vec<Self::Rx>, String> {
+        Side::all(&take(number), of.threads)
     }
 }
 

@@ -15,7 +15,7 @@ use zerocopy::IntoBytes;
 use super::lane::text;
 use super::ping_pong::{self, Crowd};
 use super::system::{give, read, take};
-use super::{IpcKernel, Link, Linked, Record, Rx, Tx, number, peer, record};
+use super::{IpcKernel, Link, Linked, Record, Rx, Tx, Wanted, number, peer, record};
 use crate::peers::crates::kind;
 use crate::suite::wait::Strategy;
 use crate::threads::Wait;
@@ -117,31 +117,31 @@ pub(super) fn inherit(file: &File, child: &mut Command) -> Result<i32, String> {
 }
 
 impl<const W: usize> Link<W> for Shaq {
-    const STRATEGY: Strategy = Strategy::Spin;
+    const STRATEGIES: &'static [Strategy] = &[Strategy::Spin];
 
     type Tx = Ends<W, spsc::Producer<Record<W>>>;
     type Rx = spsc::Consumer<Record<W>>;
 
-    fn to_child(capacity: usize, child: &mut Command) -> Result<(Self::Tx, i32), String> {
-        let (file, len) = file(spsc::minimum_file_size::<Record<W>>(capacity))?;
+    fn to_child(of: Wanted, child: &mut Command) -> Result<(Self::Tx, i32), String> {
+        let (file, len) = file(spsc::minimum_file_size::<Record<W>>(of.capacity))?;
         // SAFETY: this process makes the queue, and has its only producer. Records are plain data.
         let tx = unsafe { spsc::Producer::create(&file, len) }.map_err(text)?;
         Ok((Ends(tx), inherit(&file, child)?))
     }
 
-    fn from_child(capacity: usize, child: &mut Command) -> Result<(Self::Rx, i32), String> {
-        let (file, len) = file(spsc::minimum_file_size::<Record<W>>(capacity))?;
+    fn from_child(of: Wanted, child: &mut Command) -> Result<(Self::Rx, i32), String> {
+        let (file, len) = file(spsc::minimum_file_size::<Record<W>>(of.capacity))?;
         // SAFETY: this process makes the queue, and has its only consumer. Records are plain data.
         let rx = unsafe { spsc::Consumer::create(&file, len) }.map_err(text)?;
         Ok((rx, inherit(&file, child)?))
     }
 
-    fn open_tx(_: usize, number: i32) -> Result<Self::Tx, String> {
+    fn open_tx(_: Wanted, number: i32) -> Result<Self::Tx, String> {
         // SAFETY: this process has the only producer. Records are plain data.
         unsafe { spsc::Producer::join(&take(number)) }.map(Ends).map_err(text)
     }
 
-    fn open_rx(_: usize, number: i32) -> Result<Self::Rx, String> {
+    fn open_rx(_: Wanted, number: i32) -> Result<Self::Rx, String> {
         // SAFETY: this process has the only consumer. Records are plain data.
         unsafe { spsc::Consumer::join(&take(number)) }.map_err(text)
     }
@@ -163,35 +163,35 @@ impl Rx<1> for mpmc::Consumer<Record<1>> {
 
 /// Looks again and again, and yields.
 impl Crowd for Shaq {
-    const STRATEGY: Strategy = Strategy::Spin;
+    const STRATEGIES: &'static [Strategy] = &[Strategy::Spin];
 
     type Tx = Ends<1, mpmc::Producer<Record<1>>>;
     type Rx = mpmc::Consumer<Record<1>>;
 
-    fn to_child(threads: usize, n: usize, child: &mut Command) -> ping_pong::Many<Self::Tx> {
-        let (file, len) = file(mpmc::minimum_file_size::<Record<1>>(n))?;
+    fn to_child(of: Wanted, child: &mut Command) -> ping_pong::Many<Self::Tx> {
+        let (file, len) = file(mpmc::minimum_file_size::<Record<1>>(of.capacity))?;
         // SAFETY: this process makes the queue. Records are plain data.
         let tx = unsafe { mpmc::Producer::create(&file, len) }.map_err(text)?;
-        Ok((vec![tx; threads].into_iter().map(Ends).collect(), inherit(&file, child)?))
+        Ok((vec![tx; of.threads].into_iter().map(Ends).collect(), inherit(&file, child)?))
     }
 
-    fn from_child(threads: usize, n: usize, child: &mut Command) -> ping_pong::Many<Self::Rx> {
-        let (file, len) = file(mpmc::minimum_file_size::<Record<1>>(n))?;
+    fn from_child(of: Wanted, child: &mut Command) -> ping_pong::Many<Self::Rx> {
+        let (file, len) = file(mpmc::minimum_file_size::<Record<1>>(of.capacity))?;
         // SAFETY: this process makes the queue. Records are plain data.
         let rx = unsafe { mpmc::Consumer::create(&file, len) }.map_err(text)?;
-        Ok((vec![rx; threads], inherit(&file, child)?))
+        Ok((vec![rx; of.threads], inherit(&file, child)?))
     }
 
-    fn open_tx(threads: usize, number: i32) -> Result<Vec<Self::Tx>, String> {
+    fn open_tx(of: Wanted, number: i32) -> Result<Vec<Self::Tx>, String> {
         // SAFETY: records are plain data.
         let tx = unsafe { mpmc::Producer::join(&take(number)) }.map_err(text)?;
-        Ok(vec![tx; threads].into_iter().map(Ends).collect())
+        Ok(vec![tx; of.threads].into_iter().map(Ends).collect())
     }
 
-    fn open_rx(threads: usize, number: i32) -> Result<Vec<Self::Rx>, String> {
+    fn open_rx(of: Wanted, number: i32) -> Result<Vec<Self::Rx>, String> {
         // SAFETY: records are plain data.
         let rx = unsafe { mpmc::Consumer::join(&take(number)) }.map_err(text)?;
-        Ok(vec![rx; threads])
+        Ok(vec![rx; of.threads])
     }
 }
 
@@ -243,30 +243,32 @@ pub(super) fn fresh() -> i32 {
 macro_rules! cloudtoid {
     ($link:ident: $strategy:ident, $rx:ty, $new:expr) => {
         impl<const W: usize> Link<W> for $link {
-            const STRATEGY: Strategy = Strategy::$strategy;
+            const STRATEGIES: &'static [Strategy] = &[Strategy::$strategy];
 
             type Tx = Ends<W, Publisher>;
             type Rx = $rx;
 
-            fn to_child(capacity: usize, _: &mut Command) -> Result<(Self::Tx, i32), String> {
+            fn to_child(of: Wanted, _: &mut Command) -> Result<(Self::Tx, i32), String> {
                 let number = fresh();
-                let options = options::<W>(capacity, std::process::id(), number);
+                let options = options::<W>(of.capacity, std::process::id(), number);
                 Ok((Ends(Publisher::open(&options).map_err(text)?), number))
             }
 
-            fn from_child(capacity: usize, _: &mut Command) -> Result<(Self::Rx, i32), String> {
+            fn from_child(of: Wanted, _: &mut Command) -> Result<(Self::Rx, i32), String> {
                 let number = fresh();
-                let options = options::<W>(capacity, std::process::id(), number);
+                let options = options::<W>(of.capacity, std::process::id(), number);
                 Ok(($new(Subscriber::open(&options).map_err(text)?), number))
             }
 
-            fn open_tx(capacity: usize, number: i32) -> Result<Self::Tx, String> {
-                let options = options::<W>(capacity, std::os::unix::process::parent_id(), number);
+            fn open_tx(of: Wanted, number: i32) -> Result<Self::Tx, String> {
+                let options =
+                    options::<W>(of.capacity, std::os::unix::process::parent_id(), number);
                 Publisher::open(&options).map(Ends).map_err(text)
             }
 
-            fn open_rx(capacity: usize, number: i32) -> Result<Self::Rx, String> {
-                let options = options::<W>(capacity, std::os::unix::process::parent_id(), number);
+            fn open_rx(of: Wanted, number: i32) -> Result<Self::Rx, String> {
+                let options =
+                    options::<W>(of.capacity, std::os::unix::process::parent_id(), number);
                 Subscriber::open(&options).map($new).map_err(text)
             }
         }

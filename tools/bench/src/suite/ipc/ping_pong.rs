@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::thread;
 
-use super::{IpcKernel, Peer, Role, Rx, Starter, Tx, finish, repeat};
+use super::{IpcKernel, Peer, Role, Rx, Starter, Tx, Wanted, finish, repeat};
 use crate::kinds::Test;
 use crate::sample::Sample;
 use crate::suite::wait::Strategy;
@@ -17,29 +17,29 @@ pub(super) type Many<H> = Result<(Vec<H>, i32), String>;
 
 /// A queue from the threads of one process to those of the other, for records of a word.
 pub(super) trait Crowd: 'static {
-    /// How its calls wait.
-    const STRATEGY: Strategy;
+    /// How its calls can wait.
+    const STRATEGIES: &'static [Strategy] = &[Strategy::Adaptive];
 
     type Tx: Tx<1> + Send;
     type Rx: Rx<1> + Send;
 
     /// A queue to the child.
-    fn to_child(threads: usize, capacity: usize, child: &mut Command) -> Many<Self::Tx>;
+    fn to_child(of: Wanted, child: &mut Command) -> Many<Self::Tx>;
 
     /// A queue from the child.
-    fn from_child(threads: usize, capacity: usize, child: &mut Command) -> Many<Self::Rx>;
+    fn from_child(of: Wanted, child: &mut Command) -> Many<Self::Rx>;
 
     /// The sending sides, in the child.
-    fn open_tx(threads: usize, number: i32) -> Result<Vec<Self::Tx>, String>;
+    fn open_tx(of: Wanted, number: i32) -> Result<Vec<Self::Tx>, String>;
 
     /// The receiving sides, in the child.
-    fn open_rx(threads: usize, number: i32) -> Result<Vec<Self::Rx>, String>;
+    fn open_rx(of: Wanted, number: i32) -> Result<Vec<Self::Rx>, String>;
 }
 
 pub(super) fn kernel<C: Crowd>() -> IpcKernel {
     IpcKernel {
         record_bytes: 8,
-        strategy: C::STRATEGY,
+        strategies: C::STRATEGIES,
         tests: &[Test::PingPong],
         measure: measure::<C>,
         peer: answer::<C>,
@@ -48,10 +48,10 @@ pub(super) fn kernel<C: Crowd>() -> IpcKernel {
 
 /// Nanoseconds of a round trip: those of all threads count.
 fn measure<C: Crowd>(starter: &Starter<'_>) -> Result<Sample, String> {
-    let (threads, capacity) = (starter.setting.threads, starter.trial.params.capacity);
+    let threads = starter.setting.threads;
     let mut child = Starter::command()?;
-    let (txs, there) = C::to_child(threads, capacity, &mut child)?;
-    let (rxs, back) = C::from_child(threads, capacity, &mut child)?;
+    let (txs, there) = C::to_child(starter.wanted(), &mut child)?;
+    let (rxs, back) = C::from_child(starter.wanted(), &mut child)?;
     let child = starter.start(child, Role::EchoAll, &[there, back])?;
     let length = starter.trial.length;
     // Threads have the core of the thread that starts them.
@@ -102,8 +102,8 @@ fn answer<C: Crowd>(peer: &Peer) -> Result<(), String> {
     if peer.role != Role::EchoAll {
         return Err("it only answers".into());
     }
-    let threads = peer.setting.threads;
-    let (rxs, txs) = (C::open_rx(threads, peer.links[0])?, C::open_tx(threads, peer.links[1])?);
+    let of = Wanted::by(&peer.setting, peer.capacity);
+    let (rxs, txs) = (C::open_rx(of, peer.links[0])?, C::open_tx(of, peer.links[1])?);
     thread::scope(|scope| {
         for (mut rx, mut tx) in rxs.into_iter().zip(txs) {
             scope.spawn(move || {

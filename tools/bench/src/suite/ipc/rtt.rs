@@ -8,10 +8,9 @@ const CHUNK: u64 = 8;
 
 /// Nanoseconds of a round trip.
 pub(super) fn measure<const W: usize, L: Link<W>>(starter: &Starter<'_>) -> Result<Sample, String> {
-    let capacity = starter.trial.params.capacity;
     let mut child = Starter::command()?;
-    let (mut tx, there) = L::to_child(capacity, &mut child)?;
-    let (mut rx, back) = L::from_child(capacity, &mut child)?;
+    let (mut tx, there) = L::to_child(starter.wanted(), &mut child)?;
+    let (mut rx, back) = L::from_child(starter.wanted(), &mut child)?;
     let child = starter.start(child, Role::Echo, &[there, back])?;
     let length = starter.trial.length;
     let asked = starter.here(move || {

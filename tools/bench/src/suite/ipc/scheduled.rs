@@ -16,7 +16,7 @@ pub(super) fn measure<const W: usize, L: Link<W>>(starter: &Starter<'_>) -> Resu
     let Length::Time(time) = starter.trial.length else { unreachable!("planned with a time") };
     let schedule = schedule::poisson(starter.setting.rate.unwrap_or(1) as f64, time);
     let mut child = Starter::command()?;
-    let (mut tx, link) = L::to_child(starter.trial.params.capacity, &mut child)?;
+    let (mut tx, link) = L::to_child(starter.wanted(), &mut child)?;
     let mut child = starter.start(child, Role::Receive, &[link])?;
     let mut output = child.stdout.take().ok_or("the second process has no output")?;
     let sent = starter.here(|| {

@@ -9,7 +9,7 @@ const CHUNK: u64 = 64;
 /// Nanoseconds of a record.
 pub(super) fn measure<const W: usize, L: Link<W>>(starter: &Starter<'_>) -> Result<Sample, String> {
     let mut child = Starter::command()?;
-    let (mut rx, link) = L::from_child(starter.trial.params.capacity, &mut child)?;
+    let (mut rx, link) = L::from_child(starter.wanted(), &mut child)?;
     let child = starter.start(child, Role::Send, &[link])?;
     let length = starter.trial.length;
     // Its end, which is dropped here, ends the other process.

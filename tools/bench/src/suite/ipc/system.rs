@@ -13,9 +13,8 @@ use zerocopy::IntoBytes;
 
 use super::lane::text;
 use super::ping_pong::{self, Crowd, Many};
-use super::{IpcKernel, Link, Linked, RECORD_BYTES, Record, Rx, Tx, number, peer, record};
+use super::{IpcKernel, Link, Linked, RECORD_BYTES, Record, Rx, Tx, Wanted, number, peer, record};
 use crate::peers::of_system;
-use crate::suite::wait::Strategy;
 
 /// Lets a child process inherit a descriptor, and returns its number.
 pub(super) fn give(file: impl Into<OwnedFd>, child: &mut Command) -> i32 {
@@ -46,26 +45,24 @@ macro_rules! files {
         struct $link;
 
         impl<const W: usize> Link<W> for $link {
-            const STRATEGY: Strategy = Strategy::Adaptive;
-
             type Tx = File;
             type Rx = File;
 
-            fn to_child(_: usize, child: &mut Command) -> Result<(File, i32), String> {
+            fn to_child(_: Wanted, child: &mut Command) -> Result<(File, i32), String> {
                 let (rx, tx): ($rx, $tx) = $open.map_err(text)?;
                 Ok((File::from(OwnedFd::from(tx)), give(rx, child)))
             }
 
-            fn from_child(_: usize, child: &mut Command) -> Result<(File, i32), String> {
+            fn from_child(_: Wanted, child: &mut Command) -> Result<(File, i32), String> {
                 let (rx, tx): ($rx, $tx) = $open.map_err(text)?;
                 Ok((File::from(OwnedFd::from(rx)), give(tx, child)))
             }
 
-            fn open_tx(_: usize, number: i32) -> Result<File, String> {
+            fn open_tx(_: Wanted, number: i32) -> Result<File, String> {
                 Ok(take(number))
             }
 
-            fn open_rx(_: usize, number: i32) -> Result<File, String> {
+            fn open_rx(_: Wanted, number: i32) -> Result<File, String> {
                 Ok(take(number))
             }
         }
@@ -76,27 +73,25 @@ macro_rules! files {
 macro_rules! shared_files {
     ($($link:ident)*) => {$(
         impl Crowd for $link {
-            const STRATEGY: Strategy = Strategy::Adaptive;
-
-            type Tx = File;
+                    type Tx = File;
             type Rx = File;
 
-            fn to_child(threads: usize, n: usize, child: &mut Command) -> Many<File> {
-                let (tx, number) = <Self as Link<1>>::to_child(n, child)?;
-                Ok((clones(&tx, threads)?, number))
+            fn to_child(of: Wanted, child: &mut Command) -> Many<File> {
+                let (tx, number) = <Self as Link<1>>::to_child(of, child)?;
+                Ok((clones(&tx, of.threads)?, number))
             }
 
-            fn from_child(threads: usize, n: usize, child: &mut Command) -> Many<File> {
-                let (rx, number) = <Self as Link<1>>::from_child(n, child)?;
-                Ok((clones(&rx, threads)?, number))
+            fn from_child(of: Wanted, child: &mut Command) -> Many<File> {
+                let (rx, number) = <Self as Link<1>>::from_child(of, child)?;
+                Ok((clones(&rx, of.threads)?, number))
             }
 
-            fn open_tx(threads: usize, number: i32) -> Result<Vec<File>, String> {
-                clones(&take(number), threads)
+            fn open_tx(of: Wanted, number: i32) -> Result<Vec<File>, String> {
+                clones(&take(number), of.threads)
             }
 
-            fn open_rx(threads: usize, number: i32) -> Result<Vec<File>, String> {
-                clones(&take(number), threads)
+            fn open_rx(of: Wanted, number: i32) -> Result<Vec<File>, String> {
+                clones(&take(number), of.threads)
             }
         }
     )*};

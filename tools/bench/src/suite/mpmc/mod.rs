@@ -16,7 +16,7 @@ mod setting;
 mod thread;
 
 use core_affinity::CoreId;
-use corelane::{Config, Consumer, Producer, Queue};
+use corelane::{Built, Config, Consumer, Producer, Queue};
 use hdrhistogram::Histogram;
 
 use self::account::check;
@@ -39,26 +39,26 @@ use crate::threads::{self, Task};
 /// All measurements of one queue. The error says what the queue did wrong.
 pub(crate) type MpmcKernel = fn(Test, &Trial<'_>, &MpmcSetting) -> Result<Sample, String>;
 
-/// Runs the threads of a measurement. The error says what the queue did wrong.
-type Threads = fn(&Trial<'_>, &MpmcSetting) -> Result<TeamReport, String>;
-
 /// Measures a queue that carries numbers as `N` and boxes as `B`.
-pub(crate) fn measure<N: Payload, B: Payload, Q: Queue<N> + Queue<B>>(
+///
+/// Handles are in boxes where a call costs little beside what is measured: the loops are compiled once for all queues.
+pub(crate) fn measure<N: Payload, B: Payload, Q: Queue<N> + Queue<B> + 'static>(
     test: Test,
     trial: &Trial<'_>,
     team: &MpmcSetting,
 ) -> Result<Sample, String> {
-    let threads: Threads = match (test, team.workload) {
+    let (number, boxed) = (<Q as Queue<N>>::boxed, <Q as Queue<B>>::boxed);
+    let report = match (test, team.workload) {
         (Test::FullEmpty, _) => return full_empty::measure::<N, Q>(trial, team.operation),
-        (Test::DataLatency, Workload::Complex) => run::<B, Q, Spins, Stays>,
-        (Test::DataLatency, _) => run::<N, Q, MayWait, Stays>,
-        (Test::OpLatency, Workload::Complex) => run::<B, Q, Spins, Calls>,
-        (Test::OpLatency, _) => run::<N, Q, MayWait, Calls>,
-        (Test::Throughput, Workload::Complex) => run::<B, Q, Spins, Silent>,
+        (Test::DataLatency, Workload::Complex) => run::<_, _, Spins, Stays>(boxed, trial, team),
+        (Test::DataLatency, _) => run::<_, _, MayWait, Stays>(number, trial, team),
+        (Test::OpLatency, Workload::Complex) => run::<_, _, Spins, Calls>(boxed, trial, team),
+        (Test::OpLatency, _) => run::<_, _, MayWait, Calls>(<Q as Queue<N>>::with, trial, team),
+        (Test::Throughput, Workload::Complex) => run::<_, _, Spins, Silent>(boxed, trial, team),
         // Throughput isn't planned with `profiling`, whose rates are fixed.
-        _ => run::<N, Q, NoEffort, Silent>,
+        _ => run::<_, _, NoEffort, Silent>(<Q as Queue<N>>::with, trial, team),
     };
-    Ok(sample(test, team.workload, &threads(trial, team)?))
+    Ok(sample(test, team.workload, &report?))
 }
 
 /// The reports of the producers, and of the consumers.
@@ -130,25 +130,37 @@ fn notes(side: &[ThreadReport]) -> Option<Histogram<u64>> {
     merged(side.iter().filter_map(|thread| thread.notes.as_ref()))
 }
 
-fn run<T: Payload, Q: Queue<T>, E: Effort, P: Probe>(
+fn run<T, R, E, P>(
+    open: Open<T, R>,
     trial: &Trial<'_>,
     team: &MpmcSetting,
-) -> Result<TeamReport, String> {
-    let send = thread::run::<Sender<Q::Producer>, E, P>;
-    run_with::<T, Q>(trial, team, send, thread::run::<Receiver<Q::Consumer>, E, P>)
+) -> Result<TeamReport, String>
+where
+    T: Producer<Item: Payload> + Send,
+    R: Consumer<Item = T::Item> + Send,
+    E: Effort,
+    P: Probe,
+{
+    let send = thread::run::<Sender<T>, E, P>;
+    run_with(open, trial, team, send, thread::run::<Receiver<R>, E, P>)
 }
 
 /// The same, with the work of a thread of either side as functions: compiled once for a queue, and not for each
 /// measurement.
-fn run_with<T: Payload, Q: Queue<T>>(
+fn run_with<T, R>(
+    open: Open<T, R>,
     trial: &Trial<'_>,
     team: &MpmcSetting,
-    send: fn(Sender<Q::Producer>, Member, &Common) -> ThreadReport,
-    receive: fn(Receiver<Q::Consumer>, Member, &Common) -> ThreadReport,
-) -> Result<TeamReport, String> {
+    send: fn(Sender<T>, Member, &Common) -> ThreadReport,
+    receive: fn(Receiver<R>, Member, &Common) -> ThreadReport,
+) -> Result<TeamReport, String>
+where
+    T: Producer<Item: Payload> + Send,
+    R: Consumer<Item = T::Item> + Send,
+{
     let common = &Common::of(team, trial.length);
     let (senders, mut receivers) =
-        handles::<T, Q>(trial.params.config(), team.size).expect("tried before the first round");
+        handles(open, trial.params.config(), team.size).expect("tried before the first round");
     let idle = if team.size.consumers == 0 { receivers.pop() } else { None };
     let (mut crew, mut tasks) = (crew(trial, team), Vec::<Task<'_, ThreadReport>>::new());
     for (tx, (core, member)) in senders.into_iter().zip(&mut crew) {
@@ -188,15 +200,16 @@ fn start(tasks: Vec<Task<'_, ThreadReport>>, team: &MpmcSetting, common: &Common
     [reports, consumers]
 }
 
-/// The handles of both sides.
-type Handles<T, Q> = (Vec<<Q as Queue<T>>::Producer>, Vec<<Q as Queue<T>>::Consumer>);
+/// Makes the handles of a queue.
+type Open<T, R> = fn(Config) -> Built<T, R>;
 
 /// Handles for all threads; one handle for a side without threads.
-pub(crate) fn handles<T, Q: Queue<T>>(
+pub(crate) fn handles<T: Producer, R: Consumer>(
+    open: Open<T, R>,
     config: Config,
     size: TeamSize,
-) -> Result<Handles<T, Q>, String> {
-    let (tx, rx) = Q::with(config).map_err(|error| error.to_string())?;
+) -> Result<(Vec<T>, Vec<R>), String> {
+    let (tx, rx) = open(config).map_err(|error| error.to_string())?;
     let senders: Option<Vec<_>> = (1..size.producers).map(|_| tx.try_clone()).collect();
     let receivers: Option<Vec<_>> = (1..size.consumers).map(|_| rx.try_clone()).collect();
     let (mut senders, mut receivers) = senders.zip(receivers).ok_or("not for so many threads")?;
@@ -261,7 +274,7 @@ mod tests {
         let setting = Setting::Mpmc(team.clone());
         let params = Params { capacity: 16, wait: Wait::Yield, setting };
         let (length, cores) = (Length::Items(500), &[CoreId { id: 0 }]);
-        run::<u64, Q, E, P>(&Trial { params: &params, length, cores, schedule: &[] }, &team)
+        run::<_, _, E, P>(Q::with, &Trial { params: &params, length, cores, schedule: &[] }, &team)
     }
 
     #[test]

@@ -24,7 +24,7 @@ use crate::sample::Sample;
 pub(crate) type SpscKernel = fn(Test, &Trial<'_>, &SpscSetting) -> Sample;
 
 /// Measures a queue that carries numbers as `N`, and pointers.
-pub(crate) fn measure<N: Payload, Q: Queue<N> + Queue<Indirect>>(
+pub(crate) fn measure<N: Payload, Q: Queue<N> + Queue<Indirect> + 'static>(
     test: Test,
     trial: &Trial<'_>,
     setting: &SpscSetting,

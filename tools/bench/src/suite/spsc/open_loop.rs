@@ -6,7 +6,7 @@
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use corelane::{Consumer, Producer, Queue};
+use corelane::{BoxedConsumer, BoxedProducer, Consumer, Producer, Queue};
 use corelane_report::interrupt;
 use hdrhistogram::Histogram;
 
@@ -22,8 +22,16 @@ const LEAD_NS: u64 = 20_000;
 const SENDING: u64 = u64::MAX;
 
 /// The latencies of all items of the schedule; the value is their median.
-pub(crate) fn measure<T: Payload, Q: Queue<T>>(trial: &Trial<'_>) -> Sample {
-    let (tx, rx) = trial.open::<T, Q>();
+///
+/// Handles are in boxes: a call costs little beside what is measured.
+pub(crate) fn measure<T: Payload, Q: Queue<T> + 'static>(trial: &Trial<'_>) -> Sample {
+    latencies(trial, Q::boxed(trial.params.config()).expect("tried before the first round"))
+}
+
+fn latencies<T: Payload>(
+    trial: &Trial<'_>,
+    (tx, rx): (BoxedProducer<T>, BoxedConsumer<T>),
+) -> Sample {
     let clock = Clock::get();
     let (gate, start) = (&Gate::default(), &AtomicU64::new(0));
     let sent = &AtomicU64::new(SENDING);

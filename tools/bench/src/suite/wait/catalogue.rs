@@ -11,7 +11,7 @@ use corelane::ring::{InOrder, Ring};
 use corelane::rings::lprq::Lprq;
 use corelane::scq::Scq;
 
-use super::handles::{Retrying, Sleeps, Spins, SpinsThenSleeps, Waiting, Yields};
+use super::handles::{Retrying, Waiting};
 use super::{ChannelKernel, Channels, elcrq, ours, peers, system};
 use crate::catalogue::Entry;
 
@@ -34,18 +34,13 @@ where
     Q::Consumer: 'static,
 {
     let mut channels = sleeping::<Q>();
-    channels.kernel.push(ChannelKernel::blocking::<Retrying<Q, Spins>>());
-    channels.kernel.push(ChannelKernel::blocking::<Retrying<Q, Yields>>());
+    channels.kernel.extend(ChannelKernel::blocking::<Retrying<Q>>());
     channels.kernel.extend(ChannelKernel::tasks::<Waiting<Q>>());
     channels
 }
 
 /// A queue with handles that wait.
 fn sleeping<Q: Queue<u64> + 'static>() -> Channels {
-    let channels = vec![
-        ChannelKernel::blocking::<Waiting<Q>>(),
-        ChannelKernel::blocking::<Waiting<Q, Sleeps>>(),
-        ChannelKernel::blocking::<Waiting<Q, SpinsThenSleeps>>(),
-    ];
-    Entry::ours(Q::INFO, "items of any type").of_type::<Q>().with(channels)
+    let kernels = ChannelKernel::blocking::<Waiting<Q>>().collect();
+    Entry::ours(Q::INFO, "items of any type").of_type::<Q>().with(kernels)
 }

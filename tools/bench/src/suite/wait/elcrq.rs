@@ -1,36 +1,33 @@
 //! `elcrq` and `elcrq-spin`, as in paper 5: LCRQ under an eventcount. Here they are two strategies of one entry.
 
-use std::marker::PhantomData;
 use std::num::NonZeroU64;
 
 use corelane::rings::lcrq;
 use corelane::{Config, Consumer, Info, Producer, Queue, wait};
 
-use super::handles::{Channel, Ends, Receiver, Sender, Sleep, Sleeps, SpinsThenSleeps, copies};
+use super::handles::{Channel, Ends, Receiver, Sender, Wanted, copies};
 use super::{ChannelKernel, Channels};
 use crate::catalogue::Entry;
-use crate::kinds::TeamSize;
 use crate::suite::wait::{Sharing, Strategy};
 
 /// Items are tokens: numbers from 1 on.
-struct Elcrq<S>(PhantomData<S>);
+struct Elcrq;
 
 /// A handle, which makes tokens of numbers.
 struct Tokens<H>(H);
 
-impl<S: Sleep> Channel for Elcrq<S> {
-    const STRATEGY: Strategy = S::STRATEGY;
+impl Channel for Elcrq {
+    const STRATEGIES: &'static [Strategy] = &[Strategy::Sleep, Strategy::SpinThenSleep];
     const HANDLES: Sharing = Sharing::Exclusive;
 
     type Tx = Tokens<wait::Producer<lcrq::Producer<NonZeroU64>>>;
     type Rx = Tokens<wait::Consumer<lcrq::Consumer<NonZeroU64>>>;
 
-    fn open(capacity: usize, size: TeamSize) -> Result<Ends<Self::Tx, Self::Rx>, String> {
-        let queue = lcrq::queue_with(Config::new(capacity)).map_err(|error| error.to_string())?;
-        let (tx, rx) = wait::pair(queue);
-        let (tx, rx) = (tx.strategy(S::HOW), rx.strategy(S::HOW));
-        let txs = copies(Tokens(tx), size.producers, |tx| tx.0.try_clone().map(Tokens))?;
-        Ok((txs, copies(Tokens(rx), size.consumers, |rx| rx.0.try_clone().map(Tokens))?))
+    fn open(of: Wanted) -> Result<Ends<Self::Tx, Self::Rx>, String> {
+        let config = Config::new(of.capacity);
+        let (tx, rx) = of.pair(lcrq::queue_with(config).map_err(|error| error.to_string())?);
+        let txs = copies(Tokens(tx), of.size.producers, |tx| tx.0.try_clone().map(Tokens))?;
+        Ok((txs, copies(Tokens(rx), of.size.consumers, |rx| rx.0.try_clone().map(Tokens))?))
     }
 }
 
@@ -49,12 +46,8 @@ impl Receiver for Tokens<wait::Consumer<lcrq::Consumer<NonZeroU64>>> {
 }
 
 pub(super) fn entry() -> Channels {
-    let channels = vec![
-        ChannelKernel::blocking::<Elcrq<Sleeps>>(),
-        ChannelKernel::blocking::<Elcrq<SpinsThenSleeps>>(),
-    ];
     let info = <lcrq::Lcrq as Queue<NonZeroU64>>::INFO;
     let info =
         Info { id: "elcrq", name: "LCRQ with an eventcount", paper: "Mishra 2019, §V", ..info };
-    Entry::ours(info, "tokens").with(channels)
+    Entry::ours(info, "tokens").with(ChannelKernel::blocking::<Elcrq>().collect())
 }

@@ -9,18 +9,26 @@ use crate::suite::mpmc;
 use crate::suite::wait::{Sharing, Strategy};
 use crate::threads::Wait;
 
+/// What a channel is made for.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted {
+    pub(super) capacity: usize,
+    pub(super) size: TeamSize,
+    pub(super) strategy: Strategy,
+}
+
 /// A channel of numbers.
 pub(super) trait Channel: 'static {
-    /// How its calls wait.
-    const STRATEGY: Strategy = Strategy::Adaptive;
+    /// How its calls can wait.
+    const STRATEGIES: &'static [Strategy] = &[Strategy::Adaptive];
     /// How its calls take handles. Each thread has handles of its own here.
     const HANDLES: Sharing;
 
     type Tx;
     type Rx;
 
-    /// A channel for `capacity` items, with a handle for each thread. The error says why there is none.
-    fn open(capacity: usize, size: TeamSize) -> Result<Ends<Self::Tx, Self::Rx>, String>;
+    /// A channel with a handle for each thread. The error says why there is none.
+    fn open(of: Wanted) -> Result<Ends<Self::Tx, Self::Rx>, String>;
 }
 
 /// A channel whose calls block threads.
@@ -66,7 +74,7 @@ macro_rules! channel {
             type Tx = $tx;
             type Rx = $rx;
 
-            fn open($capacity: usize, size: TeamSize) -> Result<Ends<$tx, $rx>, String> {
+            fn open(Wanted { capacity: $capacity, size, .. }: Wanted) -> Result<Ends<$tx, $rx>, String> {
                 let (tx, rx) = $open;
                 let txs = copies(tx, size.producers, |_tx| channel!(copy _tx $($clone_tx)?))?;
                 Ok((txs, copies(rx, size.consumers, |_rx| channel!(copy _rx $($clone_rx)?))?))
@@ -98,46 +106,38 @@ macro_rules! blocking {
 
 pub(super) use {blocking, channel};
 
-/// How handles of `wait::pair` wait.
-pub(super) trait Sleep: 'static {
-    const STRATEGY: Strategy;
-    const HOW: wait::Strategy;
-}
-
-/// Ways to wait before a sleep.
-macro_rules! sleep {
-    ($($name:ident: $strategy:ident, $how:expr;)*) => {$(
-        pub(super) struct $name;
-
-        impl Sleep for $name {
-            const STRATEGY: Strategy = Strategy::$strategy;
-            const HOW: wait::Strategy = $how;
-        }
-    )*};
-}
-
-sleep! {
-    Adapts: Adaptive, wait::Strategy::Adaptive;
-    Sleeps: Sleep, wait::Strategy::Sleep;
-    SpinsThenSleeps: SpinThenSleep, wait::Strategy::SpinThenSleep(1000);
-}
-
 /// A queue with the handles of `wait::pair`.
-pub(super) struct Waiting<Q, S = Adapts>(PhantomData<(Q, S)>);
+pub(super) struct Waiting<Q>(PhantomData<Q>);
 
-impl<Q: Queue<u64> + 'static, S: Sleep> Channel for Waiting<Q, S> {
-    const STRATEGY: Strategy = S::STRATEGY;
+impl<Q: Queue<u64> + 'static> Channel for Waiting<Q> {
+    const STRATEGIES: &'static [Strategy] =
+        &[Strategy::Adaptive, Strategy::Sleep, Strategy::SpinThenSleep];
     const HANDLES: Sharing = Sharing::Exclusive;
 
     type Tx = wait::Producer<Q::Producer>;
     type Rx = wait::Consumer<Q::Consumer>;
 
-    fn open(capacity: usize, size: TeamSize) -> Result<Ends<Self::Tx, Self::Rx>, String> {
-        let queue = Q::with(Config::new(capacity)).map_err(|error| error.to_string())?;
+    fn open(of: Wanted) -> Result<Ends<Self::Tx, Self::Rx>, String> {
+        let queue = Q::with(Config::new(of.capacity)).map_err(|error| error.to_string())?;
+        let (tx, rx) = of.pair(queue);
+        let txs = copies(tx, of.size.producers, Producer::try_clone)?;
+        Ok((txs, copies(rx, of.size.consumers, Consumer::try_clone)?))
+    }
+}
+
+impl Wanted {
+    /// The handles of a queue, which wait as it is wanted.
+    pub(super) fn pair<P: Producer, C: Consumer<Item = P::Item>>(
+        self,
+        queue: (P, C),
+    ) -> (wait::Producer<P>, wait::Consumer<C>) {
+        let how = match self.strategy {
+            Strategy::Sleep => wait::Strategy::Sleep,
+            Strategy::SpinThenSleep => wait::Strategy::SpinThenSleep(1000),
+            _ => wait::Strategy::Adaptive,
+        };
         let (tx, rx) = wait::pair(queue);
-        let (tx, rx) = (tx.strategy(S::HOW), rx.strategy(S::HOW));
-        let txs = copies(tx, size.producers, Producer::try_clone)?;
-        Ok((txs, copies(rx, size.consumers, Consumer::try_clone)?))
+        (tx.strategy(how), rx.strategy(how))
     }
 }
 
@@ -155,52 +155,31 @@ impl<C: Consumer<Item = u64> + Send> Receiver for wait::Consumer<C> {
     }
 }
 
-/// What a thread does before it tries again: for comparison with threads that sleep.
-pub(super) trait Retry: Send + 'static {
-    const STRATEGY: Strategy;
-    const WAIT: Wait;
-}
+/// A queue with its plain handles, which try again and again: for comparison with threads that sleep.
+pub(super) struct Retrying<Q>(PhantomData<Q>);
 
-/// Pauses.
-pub(super) struct Spins;
+/// A plain handle, and what its thread does before it tries again.
+pub(super) struct Plain<H>(H, Wait);
 
-impl Retry for Spins {
-    const STRATEGY: Strategy = Strategy::Spin;
-    const WAIT: Wait = Wait::Spin;
-}
-
-/// Yields.
-pub(super) struct Yields;
-
-impl Retry for Yields {
-    const STRATEGY: Strategy = Strategy::Yield;
-    const WAIT: Wait = Wait::Yield;
-}
-
-/// A queue with its plain handles, which try again and again.
-pub(super) struct Retrying<Q, W>(PhantomData<(Q, W)>);
-
-/// A plain handle.
-pub(super) struct Plain<H, W>(H, PhantomData<W>);
-
-impl<Q: Queue<u64> + 'static, W: Retry> Channel for Retrying<Q, W> {
-    const STRATEGY: Strategy = W::STRATEGY;
+impl<Q: Queue<u64> + 'static> Channel for Retrying<Q> {
+    const STRATEGIES: &'static [Strategy] = &[Strategy::Spin, Strategy::Yield];
     const HANDLES: Sharing = Sharing::Exclusive;
 
-    type Tx = Plain<Q::Producer, W>;
-    type Rx = Plain<Q::Consumer, W>;
+    type Tx = Plain<Q::Producer>;
+    type Rx = Plain<Q::Consumer>;
 
-    fn open(capacity: usize, size: TeamSize) -> Result<Ends<Self::Tx, Self::Rx>, String> {
-        let (txs, rxs) = mpmc::handles::<u64, Q>(Config::new(capacity), size)?;
-        let txs = txs.into_iter().map(|tx| Plain(tx, PhantomData)).collect();
-        Ok((txs, rxs.into_iter().map(|rx| Plain(rx, PhantomData)).collect()))
+    fn open(of: Wanted) -> Result<Ends<Self::Tx, Self::Rx>, String> {
+        let wait = if of.strategy == Strategy::Spin { Wait::Spin } else { Wait::Yield };
+        let (txs, rxs) = mpmc::handles(Q::with, Config::new(of.capacity), of.size)?;
+        let txs = txs.into_iter().map(|tx| Plain(tx, wait)).collect();
+        Ok((txs, rxs.into_iter().map(|rx| Plain(rx, wait)).collect()))
     }
 }
 
-impl<P: Producer<Item = u64> + Send, W: Retry> Sender for Plain<P, W> {
+impl<P: Producer<Item = u64> + Send> Sender for Plain<P> {
     #[inline(always)]
     fn put(&mut self, item: u64) -> bool {
-        W::WAIT.until(|| match self.0.try_push(item) {
+        self.1.until(|| match self.0.try_push(item) {
             Ok(()) => Some(true),
             Err(TryPushError::Closed(_)) => Some(false),
             Err(_) => None,
@@ -208,10 +187,10 @@ impl<P: Producer<Item = u64> + Send, W: Retry> Sender for Plain<P, W> {
     }
 }
 
-impl<C: Consumer<Item = u64> + Send, W: Retry> Receiver for Plain<C, W> {
+impl<C: Consumer<Item = u64> + Send> Receiver for Plain<C> {
     #[inline(always)]
     fn get(&mut self) -> Option<u64> {
-        W::WAIT.until(|| match self.0.try_pop() {
+        self.1.until(|| match self.0.try_pop() {
             Ok(item) => Some(Some(item)),
             Err(TryPopError::Closed) => Some(None),
             Err(_) => None,

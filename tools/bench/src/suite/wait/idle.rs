@@ -16,7 +16,7 @@ pub(super) fn measure<C: Blocking>(
     trial: &Trial<'_>,
     setting: &WaitSetting,
 ) -> Result<Sample, String> {
-    let (mut txs, mut rxs) = C::open(trial.params.capacity, setting.size)?;
+    let (mut txs, mut rxs) = C::open(setting.wanted(trial.params.capacity))?;
     let seats = cores::seats(setting.size, setting.placement, trial.cores);
     let (gate, length) = (&Gate::default(), trial.length);
     let ((), (used, time, item)) = threads::run_on(

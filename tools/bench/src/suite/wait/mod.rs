@@ -25,7 +25,7 @@ use std::fmt;
 pub use self::args::WaitArgs;
 pub(crate) use self::beside::Beside;
 use self::catalogue::entries;
-use self::handles::{Blocking, Channel};
+use self::handles::{Blocking, Channel, Wanted};
 pub use self::setting::{Mode, Runtime, Strategy};
 pub(crate) use self::setting::{Sharing, WaitSetting, Way};
 pub(crate) use self::usage::{Usage, between};
@@ -53,7 +53,7 @@ pub(crate) type Channels = Measured<Vec<ChannelKernel>>;
 pub(crate) struct ChannelKernel {
     pub(crate) way: Way,
     measure: fn(Test, &Trial<'_>, &WaitSetting) -> Result<Sample, String>,
-    probe: fn(usize, TeamSize) -> Result<(), String>,
+    probe: fn(Wanted) -> Result<(), String>,
 }
 
 impl fmt::Debug for ChannelKernel {
@@ -64,10 +64,13 @@ impl fmt::Debug for ChannelKernel {
 
 impl ChannelKernel {
     /// The measurements of a channel whose calls block threads.
-    fn blocking<C: Blocking>() -> Self {
+    fn blocking<C: Blocking>() -> impl Iterator<Item = Self> {
         let (mode, runtime) = (Mode::Blocking, Runtime::None);
-        let way = Way { mode, runtime, strategy: C::STRATEGY, handles: C::HANDLES };
-        Self { way, measure: measure::<C>, probe: |items, size| C::open(items, size).map(drop) }
+        C::STRATEGIES.iter().map(move |&strategy| Self {
+            way: Way { mode, runtime, strategy, handles: C::HANDLES },
+            measure: measure::<C>,
+            probe: |of| C::open(of).map(drop),
+        })
     }
 
     /// The measurements of a channel whose calls return futures, on each runtime.
@@ -76,13 +79,13 @@ impl ChannelKernel {
         Runtime::OF_TASKS.into_iter().map(move |runtime| Self {
             way: Way { mode, runtime, strategy, handles: C::HANDLES },
             measure: tasks::measure::<C>,
-            probe: |items, size| C::open(items, size).map(drop),
+            probe: |of| C::open(of).map(drop),
         })
     }
 
     /// Both.
     fn both<C: Blocking<Tx: tasks::Sender, Rx: tasks::Receiver>>() -> Vec<Self> {
-        [Self::blocking::<C>()].into_iter().chain(Self::tasks::<C>()).collect()
+        Self::blocking::<C>().chain(Self::tasks::<C>()).collect()
     }
 
     /// Runs `test` once. The error says what the channel did wrong.
@@ -97,7 +100,14 @@ impl ChannelKernel {
 
     /// Makes the channel and drops it. The error says what is wrong with the parameters.
     pub(crate) fn probe(&self, capacity: usize, size: TeamSize) -> Result<(), String> {
-        (self.probe)(capacity, size)
+        (self.probe)(Wanted { capacity, size, strategy: self.way.strategy })
+    }
+}
+
+impl WaitSetting {
+    /// What a channel for so many items is made for.
+    fn wanted(&self, capacity: usize) -> Wanted {
+        Wanted { capacity, size: self.size, strategy: self.way.strategy }
     }
 }
 

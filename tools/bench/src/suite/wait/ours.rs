@@ -4,11 +4,10 @@ use corelane::channel::{self, Exclusive, bounded};
 use corelane::wait::{self, Inbox};
 use corelane::{CapacityError, Info, Sides, line_ring};
 
-use super::handles::{Channel, Ends, Receiver, Sender, blocking, channel, copies};
+use super::handles::{Channel, Ends, Receiver, Sender, Wanted, blocking, channel, copies};
 use super::tasks::{self, futures};
 use super::{ChannelKernel, Channels};
 use crate::catalogue::Entry;
-use crate::kinds::TeamSize;
 use crate::suite::wait::Sharing;
 
 channel!(Bounded, Shared: channel::Sender<u64>, clone; channel::Receiver<u64>, clone;
@@ -23,7 +22,7 @@ impl Channel for Local {
     type Tx = channel::Sender<u64, Exclusive>;
     type Rx = channel::Receiver<u64, Exclusive>;
 
-    fn open(capacity: usize, size: TeamSize) -> Result<Ends<Self::Tx, Self::Rx>, String> {
+    fn open(Wanted { capacity, size, .. }: Wanted) -> Result<Ends<Self::Tx, Self::Rx>, String> {
         let (tx, rx) = bounded(capacity);
         let txs = (0..size.producers).map(|_| tx.local()).collect();
         Ok((txs, (0..size.consumers).map(|_| rx.local()).collect()))
@@ -48,7 +47,7 @@ impl Channel for Inboxes {
     type Tx = wait::Producer<line_ring::Producer<u64>>;
     type Rx = Inbox<line_ring::Consumer<u64>>;
 
-    fn open(capacity: usize, size: TeamSize) -> Result<Ends<Self::Tx, Self::Rx>, String> {
+    fn open(Wanted { capacity, size, .. }: Wanted) -> Result<Ends<Self::Tx, Self::Rx>, String> {
         let mut inbox = Inbox::new();
         let each = capacity.div_ceil(size.producers);
         let txs = (0..size.producers).map(|_| Ok(inbox.add(line_ring::queue(each)?)));
@@ -73,7 +72,7 @@ impl Channel for Selects {
     type Tx = channel::Sender<u64>;
     type Rx = Selecting<channel::Receiver<u64>, channel::Sender<u64>>;
 
-    fn open(capacity: usize, size: TeamSize) -> Result<Ends<Self::Tx, Self::Rx>, String> {
+    fn open(Wanted { capacity, size, .. }: Wanted) -> Result<Ends<Self::Tx, Self::Rx>, String> {
         let ((tx, rx), (_stops, stop)) = (bounded(capacity), bounded(0));
         let txs = copies(tx, size.producers, |tx| Some(tx.clone()))?;
         let rx = Selecting { rx, stop, _stops };
@@ -110,8 +109,8 @@ pub(super) fn entries() -> [Channels; 4] {
         bounded("channel").with(ChannelKernel::both::<Bounded>()),
         bounded("channel-local").with(ChannelKernel::both::<Local>()),
         ours("inbox", "a line ring for each producer", Sides::ManyToOne)
-            .with(vec![ChannelKernel::blocking::<Inboxes>()]),
+            .with(ChannelKernel::blocking::<Inboxes>().collect()),
         ours("channel-select", SELECT, Sides::ManyToMany)
-            .with(vec![ChannelKernel::blocking::<Selects>()]),
+            .with(ChannelKernel::blocking::<Selects>().collect()),
     ]
 }

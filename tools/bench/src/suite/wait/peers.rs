@@ -2,10 +2,9 @@
 
 use std::sync::mpsc;
 
-use super::handles::{Channel, Ends, Receiver, Sender, blocking, channel, copies};
+use super::handles::{Channel, Ends, Receiver, Sender, Wanted, blocking, channel, copies};
 use super::{ChannelKernel, Channels};
 use crate::catalogue::Entry;
-use crate::kinds::TeamSize;
 use crate::peers::of_std;
 use crate::suite::wait::Sharing;
 use corelane::{Info, Sides};
@@ -22,7 +21,7 @@ fn info(id: &'static str, sides: Sides) -> Info {
 
 /// All peers.
 pub(super) fn entries() -> Vec<Channels> {
-    let channels = vec![ChannelKernel::blocking::<Std>()];
+    let channels = ChannelKernel::blocking::<Std>().collect();
     let std = Entry::other(info("std-channel", Sides::ManyToOne), of_std()).with(channels);
     crates::entries().into_iter().chain([std]).collect()
 }

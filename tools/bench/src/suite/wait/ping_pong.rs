@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 
-use super::handles::{Blocking, Receiver, Sender};
+use super::handles::{Blocking, Receiver, Sender, Wanted};
 use super::usage::{Usage, between};
 use crate::clock::Clock;
 use crate::cores;
@@ -49,8 +49,9 @@ pub(super) fn measure<C: Blocking>(
 ) -> Result<Sample, String> {
     let TeamSize { producers, consumers } = setting.size;
     let back = TeamSize { producers: consumers, consumers: producers };
-    let (asks, asked) = C::open(trial.params.capacity, setting.size)?;
-    let (answers, answered) = C::open(trial.params.capacity, back)?;
+    let there = setting.wanted(trial.params.capacity);
+    let (asks, asked) = C::open(there)?;
+    let (answers, answered) = C::open(Wanted { size: back, ..there })?;
     let mut seats = cores::seats(setting.size, setting.placement, trial.cores).into_iter();
     let (gate, sleeps) = (&Gate::of(producers + consumers), setting.sleeps == Some(true));
     let mut tasks = Vec::<Task<'_, Side>>::new();

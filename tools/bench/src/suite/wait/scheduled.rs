@@ -41,7 +41,7 @@ pub(super) fn measure<C: Blocking>(
     setting: &WaitSetting,
 ) -> Result<Sample, String> {
     let schedule = &arrivals(setting, trial.length);
-    let (mut txs, rxs) = C::open(trial.params.capacity, setting.size)?;
+    let (mut txs, rxs) = C::open(setting.wanted(trial.params.capacity))?;
     let wait = if cores::are_shared(2, trial.cores) { Wait::Yield } else { Wait::Spin };
     let seats = cores::seats(setting.size, setting.placement, trial.cores);
     let seats = [seats[0], *seats.last().expect("it has both sides")];

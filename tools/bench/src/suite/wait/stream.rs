@@ -79,7 +79,7 @@ pub(super) fn measure<C: Blocking>(
     let TeamSize { producers, consumers } = setting.size;
     let parts = Part::both(trial.length, consumers);
     let common = &Common { gate: Gate::of(producers + consumers + 1), parts };
-    let (txs, rxs) = C::open(trial.params.capacity, setting.size)?;
+    let (txs, rxs) = C::open(setting.wanted(trial.params.capacity))?;
     let mut seats = cores::seats(setting.size, setting.placement, trial.cores).into_iter();
     let mut tasks = Vec::<Task<'_, Report>>::new();
     for ((producer, tx), core) in (0..).zip(txs).zip(&mut seats) {
@@ -174,7 +174,7 @@ mod tests {
 
     use core_affinity::CoreId;
 
-    use super::super::handles::Ends;
+    use super::super::handles::{Ends, Wanted};
     use super::super::{ChannelKernel, Test};
     use super::*;
     use crate::kinds::Placement;
@@ -226,7 +226,7 @@ mod tests {
         type Tx = Broken;
         type Rx = mpsc::Receiver<u64>;
 
-        fn open(capacity: usize, size: TeamSize) -> Result<Ends<Broken, Self::Rx>, String> {
+        fn open(Wanted { capacity, size, .. }: Wanted) -> Result<Ends<Broken, Self::Rx>, String> {
             let (tx, rx) = mpsc::sync_channel(capacity);
             let fault = FAULTS[FAULT];
             let tx = |_| Broken { tx: tx.clone(), sent: 0, fault };
@@ -235,7 +235,7 @@ mod tests {
     }
 
     fn run<const FAULT: usize>(test: Test, producers: usize) -> Result<Sample, String> {
-        let kernel = ChannelKernel::blocking::<Channels<FAULT>>();
+        let kernel = ChannelKernel::blocking::<Channels<FAULT>>().next().expect("one way to wait");
         let sleeps = (test == Test::PingPong).then_some(false);
         let size = TeamSize { producers, consumers: 1 };
         let (placement, way) = (Placement::Mixed, kernel.way);

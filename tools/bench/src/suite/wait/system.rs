@@ -5,10 +5,9 @@ use std::io::{Read, Write};
 
 use corelane::{Info, Sides};
 
-use super::handles::{Channel, Ends, Receiver, Sender, copies};
+use super::handles::{Channel, Ends, Receiver, Sender, Wanted, copies};
 use super::{ChannelKernel, Channels};
 use crate::catalogue::Entry;
-use crate::kinds::TeamSize;
 use crate::peers::of_system;
 use crate::suite::wait::Sharing;
 
@@ -23,7 +22,7 @@ macro_rules! bytes {
             type Tx = $tx;
             type Rx = $rx;
 
-            fn open(_capacity: usize, size: TeamSize) -> Result<Ends<$tx, $rx>, String> {
+            fn open(Wanted { size, .. }: Wanted) -> Result<Ends<$tx, $rx>, String> {
                 let (rx, tx) = $open.map_err(|error| error.to_string())?;
                 let txs = copies(tx, size.producers, |tx| tx.0.try_clone().ok().map(Bytes))?;
                 Ok((txs, copies(rx, size.consumers, |rx| rx.0.try_clone().ok().map(Bytes))?))
@@ -67,7 +66,7 @@ mod semaphore {
     use corelane::{Config, TryPopError, TryPushError};
     use rustix::event::{EventfdFlags, eventfd};
 
-    use super::super::handles::{Channel, Ends, Receiver, Sender, copies};
+    use super::super::handles::{Channel, Ends, Receiver, Sender, Wanted, copies};
     use crate::kinds::TeamSize;
     use crate::suite::wait::Sharing;
 
@@ -90,7 +89,7 @@ mod semaphore {
         type Tx = Tx;
         type Rx = Rx;
 
-        fn open(capacity: usize, size: TeamSize) -> Result<Ends<Tx, Rx>, String> {
+        fn open(Wanted { capacity, size, .. }: Wanted) -> Result<Ends<Tx, Rx>, String> {
             let (first, rx) =
                 lcrq::queue_with(Config::new(capacity)).map_err(|error| error.to_string())?;
             let count = eventfd(0, EventfdFlags::SEMAPHORE | EventfdFlags::CLOEXEC)
@@ -149,15 +148,19 @@ mod semaphore {
 }
 
 pub(super) fn entries() -> Vec<Channels> {
-    let entry = |id, name, kernel| {
+    let entry = |id, name, kernels| {
         let info = Info { id, name, sides: Sides::ManyToMany, bounded: false, ..Info::RING };
-        Entry::other(info, of_system()).with(vec![kernel])
+        Entry::other(info, of_system()).with(kernels)
     };
     vec![
-        entry("pipe", "pipe", ChannelKernel::blocking::<Pipe>()),
+        entry("pipe", "pipe", ChannelKernel::blocking::<Pipe>().collect()),
         #[cfg(unix)]
-        entry("unix-socket", "Unix stream socket", ChannelKernel::blocking::<Socket>()),
+        entry("unix-socket", "Unix stream socket", ChannelKernel::blocking::<Socket>().collect()),
         #[cfg(target_os = "linux")]
-        entry("eventfd", "LCRQ with an eventfd", ChannelKernel::blocking::<semaphore::Eventfd>()),
+        entry(
+            "eventfd",
+            "LCRQ with an eventfd",
+            ChannelKernel::blocking::<semaphore::Eventfd>().collect(),
+        ),
     ]
 }

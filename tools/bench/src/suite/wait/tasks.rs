@@ -13,7 +13,7 @@ use super::handles::Channel;
 use super::ping_pong::{self, Asked, PAUSE};
 use super::stream::{self, Mark, Report};
 use super::usage::{Usage, between};
-use crate::kinds::{TeamSize, Test};
+use crate::kinds::Test;
 use crate::params::{Length, Trial};
 use crate::sample::{Sample, histogram};
 use crate::suite::mpmc::account::{Checks, Counts, Tally, number};
@@ -116,7 +116,7 @@ pub(super) fn measure<C: Channel<Tx: Sender, Rx: Receiver>>(
     };
     let runtime = runtime.map_err(|error| format!("it has no runtime: {error}"))?;
     match test {
-        Test::Stream => stream::<C>(&runtime, trial, setting.size),
+        Test::Stream => stream::<C>(&runtime, trial, setting),
         _ => ping_pong::<C>(&runtime, trial, setting),
     }
 }
@@ -124,9 +124,10 @@ pub(super) fn measure<C: Channel<Tx: Sender, Rx: Receiver>>(
 fn stream<C: Channel<Tx: Sender, Rx: Receiver>>(
     runtime: &Runtime,
     trial: &Trial<'_>,
-    size: TeamSize,
+    setting: &WaitSetting,
 ) -> Result<Sample, String> {
-    let (txs, rxs) = C::open(trial.params.capacity, size)?;
+    let size = setting.size;
+    let (txs, rxs) = C::open(setting.wanted(trial.params.capacity))?;
     let parts = Arc::new(Part::both(trial.length, size.consumers));
     // Tasks can't meet at a gate: there may be more of them than threads.
     let timed = Arc::clone(&parts);
@@ -216,7 +217,7 @@ fn ping_pong<C: Channel<Tx: Sender, Rx: Receiver>>(
     trial: &Trial<'_>,
     setting: &WaitSetting,
 ) -> Result<Sample, String> {
-    let open = || C::open(trial.params.capacity, setting.size);
+    let open = || C::open(setting.wanted(trial.params.capacity));
     let ((asks, asked), (answers, answered)) = (open()?, open()?);
     let (sleeps, length) = (setting.sleeps == Some(true), trial.length);
     let asked = runtime.block_on(async {

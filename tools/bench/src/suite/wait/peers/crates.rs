@@ -24,7 +24,7 @@ impl Channel for Selects {
     type Tx = crossbeam::channel::Sender<u64>;
     type Rx = Selecting<crossbeam::channel::Receiver<u64>, crossbeam::channel::Sender<u64>>;
 
-    fn open(capacity: usize, size: TeamSize) -> Result<Ends<Self::Tx, Self::Rx>, String> {
+    fn open(Wanted { capacity, size, .. }: Wanted) -> Result<Ends<Self::Tx, Self::Rx>, String> {
         use crossbeam::channel::bounded;
         let ((tx, rx), (_stops, stop)) = (bounded(capacity), bounded(0));
         let txs = copies(tx, size.producers, |tx| Some(tx.clone()))?;
@@ -78,13 +78,13 @@ pub(super) fn entries() -> Vec<Channels> {
             "crossbeam-channel",
             "crossbeam-channel",
             several,
-            vec![ChannelKernel::blocking::<Crossbeam>()],
+            ChannelKernel::blocking::<Crossbeam>().collect(),
         ),
         Entry::other(
             Info { name: SELECT, ..info("crossbeam-select", several) },
             crate::peers::crates::kind("crossbeam-channel"),
         )
-        .with(vec![ChannelKernel::blocking::<Selects>()]),
+        .with(ChannelKernel::blocking::<Selects>().collect()),
         entry("kanal", "kanal", several, either::<Kanal, KanalTasks>()),
         entry("flume", "flume", several, ChannelKernel::both::<Flume>()),
         entry("crossfire", "crossfire", several, either::<Crossfire, CrossfireTasks>()),
@@ -102,7 +102,7 @@ fn either<B: Blocking, A>() -> Vec<ChannelKernel>
 where
     A: Channel<Tx: tasks::Sender, Rx: tasks::Receiver>,
 {
-    [ChannelKernel::blocking::<B>()].into_iter().chain(ChannelKernel::tasks::<A>()).collect()
+    ChannelKernel::blocking::<B>().chain(ChannelKernel::tasks::<A>()).collect()
 }
 
 fn entry(
