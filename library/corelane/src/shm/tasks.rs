@@ -24,6 +24,7 @@ use super::{
     Subscriber,
 };
 use crate::bytes::ClaimError;
+use crate::bytes::record::{Claims as _, Records as _};
 use crate::memory::{AtomicU32, AtomicU64, Mutex, Ordering};
 use crate::queue::{TryPopError, TryPushError};
 use crate::record_ring;
@@ -401,7 +402,7 @@ impl RecordProducer {
             done => Some(done),
         };
         let room = until(self, |tx| tx.bells.own(), look).await?;
-        Ok(self.claimed(room))
+        Ok(self.claimed(room, len))
     }
 
     /// Appends a copy of `bytes` as a record, in a task. Waits while there is no room.
@@ -410,9 +411,6 @@ impl RecordProducer {
     ///
     /// As [`push`](wait::bytes::Producer::push).
     pub async fn push_async(&mut self, bytes: &[u8]) -> Result<(), ClaimError> {
-        let mut claim = self.claim_async(bytes.len()).await?;
-        claim.copy_from_slice(bytes);
-        claim.commit();
-        Ok(())
+        self.claim_async(bytes.len()).await.map(|claim| claim.commit_copy(bytes))
     }
 }

@@ -1,20 +1,15 @@
 //! Handles of a queue of byte records that wait.
 
-mod sealed;
-
 use core::fmt;
-use core::marker::PhantomData;
-use core::ops::{Deref, DerefMut};
-use std::io;
 use std::time::{Duration, Instant};
 
 use super::bell::Look;
 use super::sealed::Rings as _;
 use super::thread::{Habit, Strategy, Waits};
 use super::{Bells, Local};
+use crate::bytes::record::{self, After};
 use crate::bytes::{self, ClaimError};
 use crate::queue::TryPopError;
-use sealed::Commits as _;
 
 /// Makes the handles of a queue of byte records wait: of [`bytes`], or of [`record_ring`](crate::record_ring).
 ///
@@ -41,14 +36,14 @@ pub fn pair<P: Claims, C: Records>((tx, rx): (P, C)) -> (Producer<P>, Consumer<C
 }
 
 /// The sending side of a queue of byte records.
-pub trait Claims: sealed::Claims {}
+pub trait Claims: record::Claims {}
 
-impl<P: sealed::Claims> Claims for P {}
+impl<P: record::Claims> Claims for P {}
 
 /// The receiving side of a queue of byte records.
-pub trait Records: sealed::Records {}
+pub trait Records: record::Records {}
 
-impl<C: sealed::Records> Records for C {}
+impl<C: record::Records> Records for C {}
 
 /// A sending side of a queue of byte records, whose calls can wait for room. Where the queue allows several: clone it.
 pub struct Producer<P = bytes::Producer, B = Local> {
@@ -100,7 +95,7 @@ impl<P: Claims, B: Bells> Producer<P, B> {
     #[inline(always)] // as the queue's own
     pub fn try_claim(&mut self, len: usize) -> Result<Claim<'_, P, B>, ClaimError> {
         let room = allocate(&mut self.queue, len, &self.bells)?;
-        Ok(self.claimed(room))
+        Ok(self.claimed(room, len))
     }
 
     #[inline(always)] // as the queue's own
@@ -113,7 +108,7 @@ impl<P: Claims, B: Bells> Producer<P, B> {
             Err(ClaimError::Full | ClaimError::Busy) => self.wait_for_room(len, until)?,
             done => done?,
         };
-        Ok(self.claimed(room))
+        Ok(self.claimed(room, len))
     }
 
     #[cold]
@@ -134,9 +129,8 @@ impl<P: Claims, B: Bells> Producer<P, B> {
     }
 
     #[inline(always)] // as the queue's own
-    pub(crate) fn claimed(&mut self, room: P::Room) -> Claim<'_, P, B> {
-        let Self { queue, bells, .. } = self;
-        Claim { claim: queue.claimed(room), rings: RingsAfterClaim::<P, B>(bells, PhantomData) }
+    pub(crate) fn claimed(&mut self, room: P::Room, len: usize) -> Claim<'_, P, B> {
+        Claim::new(&mut self.queue, room, len, Rings(&mut self.bells))
     }
 
     /// Appends a copy of `bytes` as a record. Waits while there is no room.
@@ -146,10 +140,7 @@ impl<P: Claims, B: Bells> Producer<P, B> {
     /// As [`claim`](Self::claim).
     #[inline(always)] // as the queue's own
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), ClaimError> {
-        let mut claim = self.claim(bytes.len())?;
-        claim.copy_from_slice(bytes);
-        claim.commit();
-        Ok(())
+        self.claim(bytes.len()).map(|claim| claim.commit_copy(bytes))
     }
 
     /// Length of the longest record, in bytes.
@@ -199,7 +190,10 @@ impl<C: Records, B: Bells> Consumer<C, B> {
 
     #[cold]
     #[inline(never)]
-    fn wait_for_record(&mut self, until: Option<Instant>) -> Result<C::Found, TryPopError> {
+    fn wait_for_record(
+        &mut self,
+        until: Option<Instant>,
+    ) -> Result<(C::Found, usize), TryPopError> {
         let Self { queue, habit, bells } = self;
         // Whatever makes a record ready rings, so busy is no reason to look again soon.
         let look = || match reserve(queue, bells) {
@@ -215,9 +209,8 @@ impl<C: Records, B: Bells> Consumer<C, B> {
     }
 
     #[inline(always)] // as the queue's own
-    pub(crate) fn record(&mut self, found: C::Found) -> Record<'_, C, B> {
-        let Self { queue, bells, .. } = self;
-        Record { record: queue.record(found), _rings: RingsAfterRecord(bells) }
+    pub(crate) fn record(&mut self, found: (C::Found, usize)) -> Record<'_, C, B> {
+        Record::new(&mut self.queue, found, Rings(&mut self.bells))
     }
 }
 
@@ -237,7 +230,10 @@ fn allocate<P: Claims>(
 
 /// Takes a record, or rings for room: what is unused in front of a record that is not ready comes back.
 #[inline(always)]
-fn reserve<C: Records>(queue: &mut C, bells: &impl Bells) -> Result<C::Found, TryPopError> {
+fn reserve<C: Records>(
+    queue: &mut C,
+    bells: &impl Bells,
+) -> Result<(C::Found, usize), TryPopError> {
     let found = queue.reserve();
     if C::CHANGES_IN_VAIN && found.is_err() {
         bells.room().ring();
@@ -292,12 +288,13 @@ macro_rules! both {
 
 both! { Producer of Claims Consumer of Records }
 
-/// Rings when it is dropped, which is after the claim before it. Exclusive, so that it may move to another thread.
-struct RingsAfterClaim<'a, P: Claims, B: Bells>(&'a mut B, PhantomData<fn(P)>);
+/// Rings when a claim or a record has ended. Exclusive, so that it may move to another thread.
+#[derive(Debug)]
+pub struct Rings<'a, B>(&'a mut B);
 
-impl<P: Claims, B: Bells> Drop for RingsAfterClaim<'_, P, B> {
+impl<B: Bells> After for Rings<'_, B> {
     #[inline(always)] // as the queue's own
-    fn drop(&mut self) {
+    fn claim<P: Claims>(&mut self) {
         if P::CHANGES_IN_VAIN {
             self.0.items().ring_and_catch();
             // An aborted claim may have been in front of committed records, and gives its room back.
@@ -306,103 +303,15 @@ impl<P: Claims, B: Bells> Drop for RingsAfterClaim<'_, P, B> {
             self.0.items().ring();
         }
     }
-}
 
-/// Rings when it is dropped, which is after the record before it.
-struct RingsAfterRecord<'a, B: Bells>(&'a mut B);
-
-impl<B: Bells> Drop for RingsAfterRecord<'_, B> {
     #[inline(always)] // as the queue's own
-    fn drop(&mut self) {
+    fn record(&mut self) {
         self.0.room().ring();
     }
 }
 
-/// Room for a record, from [`Producer::claim`]: see [`bytes::Claim`].
-#[must_use = "dropping a claim aborts it"]
-pub struct Claim<'a, P: Claims + 'a = bytes::Producer, B: Bells = Local> {
-    claim: P::Claim<'a>,
-    rings: RingsAfterClaim<'a, P, B>,
-}
+/// Room for a record, from [`Producer::claim`].
+pub type Claim<'a, P = bytes::Producer, B = Local> = bytes::Claim<'a, P, Rings<'a, B>>;
 
-impl<P: Claims, B: Bells> Claim<'_, P, B> {
-    /// Appends the record.
-    #[inline(always)] // as the queue's own
-    pub fn commit(self) {
-        let Self { claim, rings: _rings } = self;
-        claim.commit();
-    }
-
-    /// Appends the first `len` bytes as a record. The rest is left unused.
-    ///
-    /// # Panics
-    ///
-    /// If fewer bytes were claimed. Then the claim is aborted.
-    #[inline(always)] // as the queue's own
-    pub fn commit_len(self, len: usize) {
-        let Self { claim, rings: _rings } = self;
-        claim.commit_len(len);
-    }
-
-    /// Appends the bytes that were written through [`io::Write`] as a record.
-    pub fn commit_written(self) {
-        let Self { claim, rings: _rings } = self;
-        claim.commit_written();
-    }
-
-    /// Gives the room up.
-    pub fn abort(self) {}
-}
-
-impl<P: Claims, B: Bells> Deref for Claim<'_, P, B> {
-    type Target = [u8];
-
-    #[inline(always)] // as the queue's own
-    fn deref(&self) -> &[u8] {
-        &self.claim
-    }
-}
-
-impl<P: Claims, B: Bells> DerefMut for Claim<'_, P, B> {
-    #[inline(always)] // as the queue's own
-    fn deref_mut(&mut self) -> &mut [u8] {
-        &mut self.claim
-    }
-}
-
-impl<P: Claims, B: Bells> io::Write for Claim<'_, P, B> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.claim.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// A record in place, from [`Consumer::pop`]: see [`bytes::Record`].
-pub struct Record<'a, C: Records + 'a = bytes::Consumer, B: Bells = Local> {
-    record: C::Record<'a>,
-    _rings: RingsAfterRecord<'a, B>,
-}
-
-impl<C: Records, B: Bells> Deref for Record<'_, C, B> {
-    type Target = [u8];
-
-    #[inline(always)] // as the queue's own
-    fn deref(&self) -> &[u8] {
-        &self.record
-    }
-}
-
-impl<P: Claims, B: Bells> fmt::Debug for Claim<'_, P, B> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Claim").field("len", &self.len()).finish_non_exhaustive()
-    }
-}
-
-impl<C: Records, B: Bells> fmt::Debug for Record<'_, C, B> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Record").field("len", &self.len()).finish_non_exhaustive()
-    }
-}
+/// A record in place, from [`Consumer::pop`].
+pub type Record<'a, C = bytes::Consumer, B = Local> = bytes::Record<'a, C, Rings<'a, B>>;
