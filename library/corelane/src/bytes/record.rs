@@ -1,7 +1,6 @@
 //! Claims and records: what the queues of byte records have in common.
 
 use core::fmt;
-use core::mem::ManuallyDrop;
 use core::ops::{Deref, DerefMut};
 use core::slice;
 
@@ -9,27 +8,35 @@ use super::{Consumer, Producer};
 use crate::queue::TryPopError;
 
 /// A sending side. The two halves of a claim are apart, so that a wait holds nothing.
-///
-/// # Safety
-///
-/// From [`allocate`](Self::allocate) to the end of the claim [`bytes`](Self::bytes) gives initialised bytes that nothing else accesses.
-pub unsafe trait Claims {
-    /// What is allocated for a record.
-    type Room: Copy;
+pub trait Claims {
+    /// What was allocated for a record.
+    type Allocated;
+    /// The same, in the hands of a claim. Its drop gives the room up.
+    type Room<'a>: Room
+    where
+        Self: 'a;
     /// Whether a claim that finds no room, or is given up, can make records ready or give room back.
     const CHANGES_IN_VAIN: bool;
 
-    /// The first half of a claim: allocates room for `len` bytes.
-    fn allocate(&mut self, len: usize) -> Result<Self::Room, ClaimError>;
-    /// The first of the `len` bytes that were allocated.
-    fn bytes(&self, room: Self::Room, len: usize) -> *mut u8;
-    /// Appends the first `len` bytes as a record.
-    fn commit(&mut self, room: Self::Room, len: usize);
-    /// Gives the room up.
-    fn abort(&mut self, room: Self::Room);
+    /// The first half: allocates room for `len` bytes.
+    fn allocate(&mut self, len: usize) -> Result<Self::Allocated, ClaimError>;
+    /// The second half.
+    fn room(&mut self, allocated: Self::Allocated) -> Self::Room<'_>;
     fn capacity(&self) -> usize;
     fn is_closed(&self) -> bool;
     fn max_len(&self) -> usize;
+}
+
+/// Room for a record.
+///
+/// # Safety
+///
+/// The bytes are initialised, and nothing else accesses them until the room is dropped or committed.
+pub unsafe trait Room {
+    /// The first of the `len` bytes that were allocated.
+    fn bytes(&self, len: usize) -> *mut u8;
+    /// Appends the first `len` bytes as a record.
+    fn commit(self, len: usize);
 }
 
 /// A receiving side, as [`Claims`].
@@ -53,21 +60,6 @@ pub unsafe trait Records {
     fn is_closed(&self) -> bool;
 }
 
-/// What a handle does after a claim or a record of it.
-pub trait After {
-    fn claim<P: Claims>(&mut self);
-    fn record(&mut self);
-}
-
-/// Nothing: the handle doesn't wait.
-impl After for () {
-    #[inline(always)]
-    fn claim<P: Claims>(&mut self) {}
-
-    #[inline(always)]
-    fn record(&mut self) {}
-}
-
 /// Room for a record, from [`Producer::claim`]. Dropping a claim [aborts](Self::abort) it.
 ///
 /// The bytes are those that were in the ring before: zeros or parts of old records. The first byte is aligned to 16
@@ -83,22 +75,21 @@ impl After for () {
 /// The first byte of a claim of [`record_ring`](crate::record_ring) is aligned to 8 bytes. If such a claim is dropped or forgotten, the
 /// queue is as it was.
 #[must_use = "dropping a claim aborts it"]
-pub struct Claim<'a, P: Claims = Producer, A: After = ()> {
-    queue: &'a mut P,
-    room: P::Room,
+pub struct Claim<'a, P: Claims + 'a = Producer, A = ()> {
+    room: P::Room<'a>,
     len: usize,
     /// Bytes written through [`std::io::Write`].
     #[cfg(feature = "std")]
     written: usize,
+    /// Dropped after the room.
     after: A,
 }
 
-impl<'a, P: Claims, A: After> Claim<'a, P, A> {
-    /// The second half of a claim: the `room` that was allocated for `len` bytes.
+impl<'a, P: Claims, A> Claim<'a, P, A> {
+    /// `room` was allocated for `len` bytes.
     #[inline(always)]
-    pub(crate) fn new(queue: &'a mut P, room: P::Room, len: usize, after: A) -> Self {
+    pub(crate) fn new(room: P::Room<'a>, len: usize, after: A) -> Self {
         Self {
-            queue,
             room,
             len,
             #[cfg(feature = "std")]
@@ -122,10 +113,8 @@ impl<'a, P: Claims, A: After> Claim<'a, P, A> {
     #[inline(always)]
     pub fn commit_len(self, len: usize) {
         assert!(len <= self.len, "{len} bytes to commit of {} that were claimed", self.len);
-        let mut claim = ManuallyDrop::new(self);
-        let room = claim.room;
-        claim.queue.commit(room, len);
-        claim.after.claim::<P>();
+        let Self { room, after: _after, .. } = self;
+        room.commit(len);
     }
 
     /// Appends the bytes that were written through [`std::io::Write`] as a record.
@@ -148,29 +137,21 @@ impl<'a, P: Claims, A: After> Claim<'a, P, A> {
     pub fn abort(self) {}
 }
 
-impl<P: Claims, A: After> Drop for Claim<'_, P, A> {
-    #[inline]
-    fn drop(&mut self) {
-        self.queue.abort(self.room);
-        self.after.claim::<P>();
-    }
-}
-
-impl<P: Claims, A: After> Deref for Claim<'_, P, A> {
+impl<P: Claims, A> Deref for Claim<'_, P, A> {
     type Target = [u8];
 
     #[inline(always)]
     fn deref(&self) -> &[u8] {
-        // SAFETY: the contract of `Claims`. This claim has not ended.
-        unsafe { slice::from_raw_parts(self.queue.bytes(self.room, self.len), self.len) }
+        // SAFETY: the contract of `Room`.
+        unsafe { slice::from_raw_parts(self.room.bytes(self.len), self.len) }
     }
 }
 
-impl<P: Claims, A: After> DerefMut for Claim<'_, P, A> {
+impl<P: Claims, A> DerefMut for Claim<'_, P, A> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [u8] {
         // SAFETY: as in `deref`.
-        unsafe { slice::from_raw_parts_mut(self.queue.bytes(self.room, self.len), self.len) }
+        unsafe { slice::from_raw_parts_mut(self.room.bytes(self.len), self.len) }
     }
 }
 
@@ -189,7 +170,7 @@ impl<P: Claims, A: After> DerefMut for Claim<'_, P, A> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[cfg(feature = "std")]
-impl<P: Claims, A: After> std::io::Write for Claim<'_, P, A> {
+impl<P: Claims, A> std::io::Write for Claim<'_, P, A> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let written = self.written;
         let n = (&mut self[written..]).write(bytes)?;
@@ -215,30 +196,30 @@ impl<P: Claims, A: After> std::io::Write for Claim<'_, P, A> {
 ///
 /// The first byte of a record of [`record_ring`](crate::record_ring) is aligned to 8 bytes. If such a record is forgotten, it is popped
 /// again.
-pub struct Record<'a, C: Records = Consumer, A: After = ()> {
+pub struct Record<'a, C: Records = Consumer, A = ()> {
     queue: &'a mut C,
     found: C::Found,
     len: usize,
-    after: A,
+    /// Dropped after the record.
+    _after: A,
 }
 
-impl<'a, C: Records, A: After> Record<'a, C, A> {
+impl<'a, C: Records, A> Record<'a, C, A> {
     /// The second half of a pop: what was reserved.
     #[inline(always)]
     pub(crate) fn new(queue: &'a mut C, (found, len): (C::Found, usize), after: A) -> Self {
-        Self { queue, found, len, after }
+        Self { queue, found, len, _after: after }
     }
 }
 
-impl<C: Records, A: After> Drop for Record<'_, C, A> {
+impl<C: Records, A> Drop for Record<'_, C, A> {
     #[inline]
     fn drop(&mut self) {
         self.queue.release(self.found, self.len);
-        self.after.record();
     }
 }
 
-impl<C: Records, A: After> Deref for Record<'_, C, A> {
+impl<C: Records, A> Deref for Record<'_, C, A> {
     type Target = [u8];
 
     #[inline(always)]
@@ -248,13 +229,13 @@ impl<C: Records, A: After> Deref for Record<'_, C, A> {
     }
 }
 
-impl<P: Claims, A: After> fmt::Debug for Claim<'_, P, A> {
+impl<P: Claims, A> fmt::Debug for Claim<'_, P, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Claim").field("len", &self.len).finish_non_exhaustive()
     }
 }
 
-impl<C: Records, A: After> fmt::Debug for Record<'_, C, A> {
+impl<C: Records, A> fmt::Debug for Record<'_, C, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Record").field("len", &self.len).finish_non_exhaustive()
     }

@@ -41,7 +41,7 @@ mod resume;
 #[doc(hidden)]
 pub use resume::Heir;
 
-use crate::bytes::record::{Claims, Records};
+use crate::bytes::record::{Claims, Records, Room};
 use crate::bytes::{self, ClaimError};
 use crate::memory::{AtomicU64, Ordering, Words, keep_order};
 use crate::pad::Padded;
@@ -241,7 +241,7 @@ impl Producer {
     #[inline(always)]
     pub fn claim(&mut self, len: usize) -> Result<Claim<'_>, ClaimError> {
         self.allocate(len)?;
-        Ok(Claim::new(self, (), len, ()))
+        Ok(Claim::new(self, len, ()))
     }
 
     /// Whether `n` words and a header behind them are free, from the place on or from the start of the ring on.
@@ -469,10 +469,9 @@ pub type Claim<'a> = bytes::Claim<'a, Producer>;
 /// The first byte is aligned to 8 bytes.
 pub type Record<'a> = bytes::Record<'a, Consumer>;
 
-// SAFETY: `allocate` has found `len` free bytes in a row behind the header at the place. All bytes of the ring are initialised, and the
-// consumer doesn't look at them before the commit.
-unsafe impl Claims for Producer {
-    type Room = ();
+impl Claims for Producer {
+    type Allocated = ();
+    type Room<'a> = &'a mut Self;
     const CHANGES_IN_VAIN: bool = false;
 
     #[inline(always)]
@@ -489,17 +488,9 @@ unsafe impl Claims for Producer {
     }
 
     #[inline(always)]
-    fn bytes(&self, (): (), len: usize) -> *mut u8 {
-        self.end.slots().bytes_to_fill(self.place.index + 1, len.div_ceil(WORD))
+    fn room(&mut self, (): ()) -> &mut Self {
+        self
     }
-
-    #[inline(always)]
-    fn commit(&mut self, (): (), len: usize) {
-        self.move_by(words(len), Head::record(self.count, len));
-    }
-
-    #[inline(always)]
-    fn abort(&mut self, (): ()) {}
 
     fn capacity(&self) -> usize {
         self.capacity()
@@ -511,6 +502,20 @@ unsafe impl Claims for Producer {
 
     fn max_len(&self) -> usize {
         self.max_len()
+    }
+}
+
+// SAFETY: `allocate` has found so many free bytes in a row behind the header at the place. All bytes of the ring are initialised, and the
+// consumer doesn't look at them before the commit.
+unsafe impl Room for &mut Producer {
+    #[inline(always)]
+    fn bytes(&self, len: usize) -> *mut u8 {
+        self.end.slots().bytes_to_fill(self.place.index + 1, len.div_ceil(WORD))
+    }
+
+    #[inline(always)]
+    fn commit(self, len: usize) {
+        self.move_by(words(len), Head::record(self.count, len));
     }
 }
 

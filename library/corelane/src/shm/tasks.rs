@@ -401,8 +401,8 @@ impl RecordProducer {
             Err(ClaimError::Full | ClaimError::Busy) => None,
             done => Some(done),
         };
-        let room = until(self, |tx| tx.bells.own(), look).await?;
-        Ok(self.claimed(room, len))
+        let allocated = until(self, |tx| tx.bells.own(), look).await?;
+        Ok(self.claimed(allocated, len))
     }
 
     /// Appends a copy of `bytes` as a record, in a task. Waits while there is no room.

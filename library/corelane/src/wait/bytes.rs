@@ -1,13 +1,14 @@
 //! Handles of a queue of byte records that wait.
 
 use core::fmt;
+use core::marker::PhantomData;
 use std::time::{Duration, Instant};
 
 use super::bell::Look;
 use super::sealed::Rings as _;
 use super::thread::{Habit, Strategy, Waits};
 use super::{Bells, Local};
-use crate::bytes::record::{self, After};
+use crate::bytes::record;
 use crate::bytes::{self, ClaimError};
 use crate::queue::TryPopError;
 
@@ -94,8 +95,8 @@ impl<P: Claims, B: Bells> Producer<P, B> {
     /// As [`bytes::Producer::claim`].
     #[inline(always)] // as the queue's own
     pub fn try_claim(&mut self, len: usize) -> Result<Claim<'_, P, B>, ClaimError> {
-        let room = allocate(&mut self.queue, len, &self.bells)?;
-        Ok(self.claimed(room, len))
+        let allocated = allocate(&mut self.queue, len, &self.bells)?;
+        Ok(self.claimed(allocated, len))
     }
 
     #[inline(always)] // as the queue's own
@@ -104,16 +105,20 @@ impl<P: Claims, B: Bells> Producer<P, B> {
         len: usize,
         until: Option<Instant>,
     ) -> Result<Claim<'_, P, B>, ClaimError> {
-        let room = match allocate(&mut self.queue, len, &self.bells) {
+        let allocated = match allocate(&mut self.queue, len, &self.bells) {
             Err(ClaimError::Full | ClaimError::Busy) => self.wait_for_room(len, until)?,
             done => done?,
         };
-        Ok(self.claimed(room, len))
+        Ok(self.claimed(allocated, len))
     }
 
     #[cold]
     #[inline(never)]
-    fn wait_for_room(&mut self, len: usize, until: Option<Instant>) -> Result<P::Room, ClaimError> {
+    fn wait_for_room(
+        &mut self,
+        len: usize,
+        until: Option<Instant>,
+    ) -> Result<P::Allocated, ClaimError> {
         let Self { queue, habit, bells } = self;
         // Whatever makes room rings, so busy is no reason to look again soon.
         let look = || match allocate(queue, len, bells) {
@@ -129,8 +134,9 @@ impl<P: Claims, B: Bells> Producer<P, B> {
     }
 
     #[inline(always)] // as the queue's own
-    pub(crate) fn claimed(&mut self, room: P::Room, len: usize) -> Claim<'_, P, B> {
-        Claim::new(&mut self.queue, room, len, Rings(&mut self.bells))
+    pub(crate) fn claimed(&mut self, allocated: P::Allocated, len: usize) -> Claim<'_, P, B> {
+        let after = RingsAfterClaim(&mut self.bells, PhantomData);
+        Claim::new(self.queue.room(allocated), len, after)
     }
 
     /// Appends a copy of `bytes` as a record. Waits while there is no room.
@@ -210,7 +216,7 @@ impl<C: Records, B: Bells> Consumer<C, B> {
 
     #[inline(always)] // as the queue's own
     pub(crate) fn record(&mut self, found: (C::Found, usize)) -> Record<'_, C, B> {
-        Record::new(&mut self.queue, found, Rings(&mut self.bells))
+        Record::new(&mut self.queue, found, RingsAfterRecord(&mut self.bells))
     }
 }
 
@@ -220,7 +226,7 @@ fn allocate<P: Claims>(
     queue: &mut P,
     len: usize,
     bells: &impl Bells,
-) -> Result<P::Room, ClaimError> {
+) -> Result<P::Allocated, ClaimError> {
     let allocated = queue.allocate(len);
     if P::CHANGES_IN_VAIN {
         bells.items().ring_and_catch();
@@ -288,13 +294,14 @@ macro_rules! both {
 
 both! { Producer of Claims Consumer of Records }
 
-/// Rings when a claim or a record has ended. Exclusive, so that it may move to another thread.
+/// Rings when it is dropped, which is after the claim. Exclusive, so that it may move to another thread.
+#[doc(hidden)]
 #[derive(Debug)]
-pub struct Rings<'a, B>(&'a mut B);
+pub struct RingsAfterClaim<'a, P: Claims, B: Bells>(&'a mut B, PhantomData<fn(P)>);
 
-impl<B: Bells> After for Rings<'_, B> {
+impl<P: Claims, B: Bells> Drop for RingsAfterClaim<'_, P, B> {
     #[inline(always)] // as the queue's own
-    fn claim<P: Claims>(&mut self) {
+    fn drop(&mut self) {
         if P::CHANGES_IN_VAIN {
             self.0.items().ring_and_catch();
             // An aborted claim may have been in front of committed records, and gives its room back.
@@ -303,15 +310,22 @@ impl<B: Bells> After for Rings<'_, B> {
             self.0.items().ring();
         }
     }
+}
 
+/// Rings when it is dropped, which is after the record.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct RingsAfterRecord<'a, B: Bells>(&'a mut B);
+
+impl<B: Bells> Drop for RingsAfterRecord<'_, B> {
     #[inline(always)] // as the queue's own
-    fn record(&mut self) {
+    fn drop(&mut self) {
         self.0.room().ring();
     }
 }
 
 /// Room for a record, from [`Producer::claim`].
-pub type Claim<'a, P = bytes::Producer, B = Local> = bytes::Claim<'a, P, Rings<'a, B>>;
+pub type Claim<'a, P = bytes::Producer, B = Local> = bytes::Claim<'a, P, RingsAfterClaim<'a, P, B>>;
 
 /// A record in place, from [`Consumer::pop`].
-pub type Record<'a, C = bytes::Consumer, B = Local> = bytes::Record<'a, C, Rings<'a, B>>;
+pub type Record<'a, C = bytes::Consumer, B = Local> = bytes::Record<'a, C, RingsAfterRecord<'a, B>>;

@@ -63,10 +63,12 @@ mod sides;
 #[doc(hidden)]
 pub use items::{BbqBytes, ItemConsumer, ItemProducer};
 
+use core::mem::ManuallyDrop;
+
 pub use crate::bytes::record::{Claim, ClaimError, Record};
 
 use crate::block::layout::Nothing;
-use crate::bytes::record::{Claims, Records};
+use crate::bytes::record::{self, Claims, Records};
 use crate::queue::{Backing, CapacityError, Config, TryPopError, handles};
 use crate::region::Run;
 use granules::GRANULE;
@@ -125,8 +127,8 @@ impl Producer {
     /// [`Closed`](ClaimError::Closed) if there is no room and all consumers are gone.
     #[inline]
     pub fn claim(&mut self, len: usize) -> Result<Claim<'_>, ClaimError> {
-        let room = self.allocate(len)?;
-        Ok(Claim::new(self, room, len, ()))
+        let run = self.allocate(len)?;
+        Ok(Claim::new(self.room(run), len, ()))
     }
 
     /// Appends a copy of `bytes` as a record.
@@ -223,9 +225,9 @@ impl Consumer {
     }
 }
 
-// SAFETY: the granules of a run are initialised, and no other thread accesses them until the run is committed or skipped.
-unsafe impl Claims for Producer {
-    type Room = Run;
+impl Claims for Producer {
+    type Allocated = Run;
+    type Room<'a> = Room<'a>;
     const CHANGES_IN_VAIN: bool = true;
 
     #[inline]
@@ -242,17 +244,8 @@ unsafe impl Claims for Producer {
     }
 
     #[inline]
-    fn bytes(&self, run: Run, len: usize) -> *mut u8 {
-        self.sender.array().to_fill(run.position, len)
-    }
-
-    #[inline]
-    fn commit(&mut self, run: Run, len: usize) {
-        self.sender.commit(run, len);
-    }
-
-    fn abort(&mut self, run: Run) {
-        self.sender.abort(run);
+    fn room(&mut self, run: Run) -> Room<'_> {
+        Room { producer: self, run }
     }
 
     fn capacity(&self) -> usize {
@@ -265,6 +258,34 @@ unsafe impl Claims for Producer {
 
     fn max_len(&self) -> usize {
         self.max_len()
+    }
+}
+
+/// Granules that a claim has taken.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Room<'a> {
+    producer: &'a mut Producer,
+    run: Run,
+}
+
+// SAFETY: the granules are initialised. They are this claim's alone until it commits or skips them.
+unsafe impl record::Room for Room<'_> {
+    #[inline]
+    fn bytes(&self, len: usize) -> *mut u8 {
+        self.producer.sender.array().to_fill(self.run.position, len)
+    }
+
+    #[inline]
+    fn commit(self, len: usize) {
+        let room = ManuallyDrop::new(self);
+        room.producer.sender.commit(room.run, len);
+    }
+}
+
+impl Drop for Room<'_> {
+    fn drop(&mut self) {
+        self.producer.sender.abort(self.run);
     }
 }
 
