@@ -102,7 +102,6 @@ pub struct Bells {
     items: Bell,
     room: Bell,
     side: Side,
-    pub(super) link: Arc<Link>,
     /// Given back last.
     _seat: Seat,
 }
@@ -194,7 +193,7 @@ impl Bells {
                 |side, word: &Padded<AtomicU32>| Bell::new(link, side, NonNull::from(&word.0), ALL);
             (bell(Side::Consumer, items), bell(Side::Producer, room))
         };
-        Self { items, room, side, link: link.clone(), _seat: seat }
+        Self { items, room, side, _seat: seat }
     }
 
     /// Wakes all that sleep, so that they see that an owner has come or gone.
@@ -208,9 +207,16 @@ impl Bells {
         self.ring();
         self
     }
+}
 
-    /// The bell at which this side sleeps.
-    pub(super) fn own(&self) -> &Bell {
+/// The bells of a process that sleeps at one of them.
+pub trait Sleeps: sealed::Bells {
+    /// Where this side sleeps.
+    fn own(&self) -> &Bell;
+}
+
+impl Sleeps for Bells {
+    fn own(&self) -> &Bell {
         match self.side {
             Side::Producer => &self.room,
             Side::Consumer => &self.items,
@@ -288,6 +294,11 @@ impl Bell {
         let after = if next.is_some() { (2 * interval).min(LAST_LOOK) } else { FIRST_LOOK };
         self.next_look.set((Some(now + after), after));
         after
+    }
+
+    /// What is known of the other side.
+    pub(super) fn peer(&self) -> Peer {
+        self.link.peer(self.sleeper.other())
     }
 
     /// The other process has done something.

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::bells::{ALL, Bell, Link};
+use super::bells::{ALL, Bell, Link, Sleeps};
 use super::carried::{Kind, Sizes, end};
 use super::error::{Error, system};
 use super::file::{Seat, Seats, reopen_to_read, sealed_len};
@@ -195,16 +195,17 @@ impl fmt::Debug for Naps {
 pub struct Heard {
     items: Bell,
     none: Silent,
-    pub(super) place: Place,
+    place: Place,
 }
 
 impl Heard {
     fn new(link: &Arc<Link>, side: Side, seat: Seat) -> Self {
-        Self { items: items(link, ALL), none: Silent, place: Place::new(link, side, seat) }
+        Self { items: items(link, side, ALL), none: Silent, place: Place::new(link, side, seat) }
     }
+}
 
-    /// Where this side sleeps.
-    pub(super) fn own(&self) -> &Bell {
+impl Sleeps for Heard {
+    fn own(&self) -> &Bell {
         &self.items
     }
 }

@@ -6,13 +6,13 @@ use alloc::sync::Arc;
 use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use super::bells::{Bell, Link, ONE, Word};
+use super::bells::{Bell, Link, ONE, Sleeps, Word};
 use super::carried::{Kind, Sizes, end};
 use super::error::Error;
 use super::file::{Seat, Seats};
-use super::{Item, Lanes, ManyConsumer, ManyProducer, Peer, Publisher, Side, Subscriber, wait_for};
+use super::{Item, Lanes, ManyConsumer, ManyProducer, Side};
 use crate::lanes::{self, Header, Shape};
 use crate::memory::{AtomicU32, Barrier};
 use crate::pad::Padded;
@@ -107,7 +107,7 @@ impl<T: Item> Kind for Many<T> {
         let place = Place::new(link, Side::Producer, seat);
         // SAFETY: the lane was made with this shape, and the seat is one of its lanes.
         let room = unsafe { Bell::new(link, Side::Producer, room::<T>(link, shape, number), ONE) };
-        let bells = Sending { items: items(link, ONE), room, place };
+        let bells = Sending { items: items(link, Side::Consumer, ONE), room, place };
         // SAFETY: the caller's contract. The seat is that of this lane.
         let end = unsafe { end(link, shape, Side::Producer, Leaves::Others) }?;
         let tx = lanes::Producer::resume(end, number)?;
@@ -133,14 +133,17 @@ impl<T: Item> Kind for Many<T> {
         let rx = Taker { queue: lanes::Consumer::new(end), rooms, place };
         // For threads that wait for a consumer.
         rx.rooms.iter().for_each(Word::ring_for_all);
-        Ok(wait::Consumer::new(rx, Taking { items: items(link, ONE), none: Silent }))
+        Ok(wait::Consumer::new(
+            rx,
+            Taking { items: items(link, Side::Consumer, ONE), none: Silent },
+        ))
     }
 }
 
-/// Where the consumers sleep.
-pub(super) fn items(link: &Arc<Link>, wakes: u32) -> Bell {
+/// Where the consumers sleep, as a process of `side` sees it.
+pub(super) fn items(link: &Arc<Link>, side: Side, wakes: u32) -> Bell {
     // SAFETY: the word is in the lane.
-    unsafe { Bell::new(link, Side::Consumer, NonNull::from(&link.header().items.0), wakes) }
+    unsafe { Bell::new(link, side, NonNull::from(&link.header().items.0), wakes) }
 }
 
 /// Where the producer of a lane sleeps.
@@ -172,11 +175,6 @@ impl Place {
             self.link.close_if_free(self.side);
         }
     }
-
-    /// Whether a live process has a handle of the other side.
-    pub(super) fn has_peer(&self) -> bool {
-        self.link.peer(self.side.other()) == Peer::Alive
-    }
 }
 
 impl Drop for Place {
@@ -192,16 +190,14 @@ pub struct Sending {
     place: Place,
 }
 
-impl Sending {
-    /// Where this side sleeps.
-    pub(super) fn own(&self) -> &Bell {
+impl Sleeps for Sending {
+    fn own(&self) -> &Bell {
         &self.room
     }
 }
 
-impl Taking {
-    /// Where this side sleeps.
-    pub(super) fn own(&self) -> &Bell {
+impl Sleeps for Taking {
+    fn own(&self) -> &Bell {
         &self.items
     }
 }
@@ -334,30 +330,6 @@ impl<T> Drop for Taker<T> {
 
 handles! {
     [T: Item] Taker<T>: consumer of T;
-}
-
-/// What handles know of the other side.
-macro_rules! peers {
-    ($($handle:ident, $place:ident, $others:literal;)*) => {$(
-        impl<T: Item> $handle<T> {
-            #[doc = concat!("Whether a process has a ", $others, " side. If all that had one are dead, it is closed from now on.")]
-            pub fn has_peer(&self) -> bool {
-                self.$place.place.has_peer()
-            }
-
-            #[doc = concat!("Waits until a process has a ", $others, " side, for at most so long. False when the time is over.")]
-            pub fn wait_for_peer(&self, timeout: Duration) -> bool {
-                wait_for(self.bells.own(), timeout, || self.has_peer())
-            }
-        }
-    )*};
-}
-
-peers! {
-    ManyProducer, bells, "receiving";
-    ManyConsumer, queue, "sending";
-    Publisher, bells, "receiving";
-    Subscriber, bells, "sending";
 }
 
 impl<T> fmt::Debug for Many<T> {
