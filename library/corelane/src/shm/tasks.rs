@@ -386,8 +386,8 @@ impl RecordProducer {
             Err(ClaimError::Full | ClaimError::Busy) => None,
             done => Some(done),
         };
-        let allocated = until(self, |tx| tx.bells.own(), look).await?;
-        Ok(self.claimed(allocated, len))
+        until(self, |tx| tx.bells.own(), look).await?;
+        Ok(self.claimed((), len))
     }
 
     /// Appends a copy of `bytes` as a record, in a task. Waits while there is no room.
