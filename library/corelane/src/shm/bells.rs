@@ -4,7 +4,6 @@
 
 use alloc::sync::Arc;
 use core::cell::Cell;
-use core::fmt;
 use core::ptr::NonNull;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -98,6 +97,7 @@ impl Link {
 }
 
 /// The bells of a lane, as the owner of a side has them. Dropped after the handle of the queue.
+#[derive(Debug)]
 pub struct Bells {
     items: Bell,
     room: Bell,
@@ -107,6 +107,7 @@ pub struct Bells {
 }
 
 /// A word at which threads of other processes sleep.
+#[derive(Debug)]
 pub(super) struct Word {
     /// In memory that stays mapped.
     word: NonNull<AtomicU32>,
@@ -172,6 +173,7 @@ impl Word {
 }
 
 /// Where the threads of one side sleep.
+#[derive(Debug)]
 pub struct Bell {
     /// In the memory that `link` keeps mapped.
     word: Word,
@@ -362,17 +364,5 @@ impl Rings for Bell {
 
     fn check(&self) {
         self.look_after_peer();
-    }
-}
-
-impl fmt::Debug for Bells {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Bells").field("side", &self.side).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for Bell {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Bell").field("sleeper", &self.sleeper).finish_non_exhaustive()
     }
 }

@@ -75,12 +75,8 @@ fn with_words<T>(shape: Shape) -> (Layout, usize) {
 impl<T: Item> Kind for Many<T> {
     type Producer = ManyProducer<T>;
     type Consumer = ManyConsumer<T>;
+    type Item = T;
     const QUEUE: [u8; 8] = *b"lanes\0\0\0";
-    const ITEM: (usize, usize) = (size_of::<T>(), align_of::<T>());
-
-    fn name() -> &'static str {
-        core::any::type_name::<T>()
-    }
 
     fn seats(sizes: Sizes) -> [Seats; 2] {
         let count = producers(sizes) as u32;
@@ -158,6 +154,7 @@ unsafe fn room<T>(link: &Link, shape: Shape, number: usize) -> NonNull<AtomicU32
 }
 
 /// A seat of one of several handles of a side.
+#[derive(Debug)]
 pub(super) struct Place {
     link: Arc<Link>,
     side: Side,
@@ -184,6 +181,7 @@ impl Drop for Place {
 }
 
 /// Where a producer sleeps, and where it rings.
+#[derive(Debug)]
 pub struct Sending {
     items: Bell,
     room: Bell,
@@ -225,6 +223,7 @@ impl Drop for Sending {
 }
 
 /// Where a consumer sleeps. It rings after a pop: see [`Taker`].
+#[derive(Debug)]
 pub struct Taking {
     items: Bell,
     none: Silent,
@@ -335,17 +334,5 @@ handles! {
 impl<T> fmt::Debug for Many<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Many")
-    }
-}
-
-impl fmt::Debug for Sending {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sending").finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for Taking {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Taking").finish_non_exhaustive()
     }
 }
