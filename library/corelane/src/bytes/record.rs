@@ -15,13 +15,18 @@ pub trait Claims {
     type Room<'a>: Room
     where
         Self: 'a;
-    /// Whether a claim that finds no room, or is given up, can make records ready or give room back.
+    /// Whether a claim that finds no room, or is given up, can make records ready or give room
+    /// back.
     const CHANGES_IN_VAIN: bool;
 
     /// The first half: allocates room for `len` bytes.
     fn allocate(&mut self, len: usize) -> Result<Self::Allocated, ClaimError>;
     /// The second half.
-    fn room(&mut self, allocated: Self::Allocated) -> Self::Room<'_>;
+    ///
+    /// # Safety
+    ///
+    /// The last call of `allocate` has given `allocated`, and the room is not asked for more bytes.
+    unsafe fn room(&mut self, allocated: Self::Allocated) -> Self::Room<'_>;
     fn capacity(&self) -> usize;
     fn is_closed(&self) -> bool;
     fn max_len(&self) -> usize;
@@ -31,7 +36,8 @@ pub trait Claims {
 ///
 /// # Safety
 ///
-/// The bytes are initialised, and nothing else accesses them until the room is dropped or committed.
+/// The bytes are initialised, and nothing else accesses them until the room is dropped or
+/// committed.
 pub unsafe trait Room {
     /// The first of the `len` bytes that were allocated.
     fn bytes(&self, len: usize) -> *mut u8;
@@ -43,7 +49,8 @@ pub unsafe trait Room {
 ///
 /// # Safety
 ///
-/// From [`reserve`](Self::reserve) to [`release`](Self::release) [`bytes`](Self::bytes) gives initialised bytes that no producer writes.
+/// From [`reserve`](Self::reserve) to [`release`](Self::release) [`bytes`](Self::bytes) gives
+/// initialised bytes that no producer writes.
 pub unsafe trait Records {
     /// Where a record is.
     type Found: Copy;
@@ -53,17 +60,25 @@ pub unsafe trait Records {
     /// The first half of a pop: finds the oldest record, and its length.
     fn reserve(&mut self) -> Result<(Self::Found, usize), TryPopError>;
     /// The first of the record's `len` bytes.
-    fn bytes(&self, found: Self::Found, len: usize) -> *const u8;
+    ///
+    /// # Safety
+    ///
+    /// The last call of `reserve` has given both, and the record was not released.
+    unsafe fn bytes(&self, found: Self::Found, len: usize) -> *const u8;
     /// Gives the record's room back.
-    fn release(&mut self, found: Self::Found, len: usize);
+    ///
+    /// # Safety
+    ///
+    /// As for `bytes`.
+    unsafe fn release(&mut self, found: Self::Found, len: usize);
     fn capacity(&self) -> usize;
     fn is_closed(&self) -> bool;
 }
 
 /// Room for a record, from [`Producer::claim`]. Dropping a claim [aborts](Self::abort) it.
 ///
-/// The bytes are those that were in the ring before: zeros or parts of old records. The first byte is aligned to 16
-/// bytes.
+/// The bytes are those that were in the ring before: zeros or parts of old records. The first byte
+/// is aligned to 16 bytes.
 ///
 /// # Leaks
 ///
@@ -72,8 +87,8 @@ pub unsafe trait Records {
 ///
 /// # Other queues
 ///
-/// The first byte of a claim of [`record_ring`](crate::record_ring) is aligned to 8 bytes. If such a claim is dropped or forgotten, the
-/// queue is as it was.
+/// The first byte of a claim of [`record_ring`](crate::record_ring) is aligned to 8 bytes. If such
+/// a claim is dropped or forgotten, the queue is as it was.
 #[must_use = "dropping a claim aborts it"]
 pub struct Claim<'a, P: Claims + 'a = Producer, A = ()> {
     room: P::Room<'a>,
@@ -86,11 +101,12 @@ pub struct Claim<'a, P: Claims + 'a = Producer, A = ()> {
 }
 
 impl<'a, P: Claims, A> Claim<'a, P, A> {
-    /// `room` was allocated for `len` bytes.
+    /// Of what the last call of `allocate` has given for `len` bytes.
     #[inline(always)]
-    pub(crate) fn new(room: P::Room<'a>, len: usize, after: A) -> Self {
+    pub(crate) fn new(queue: &'a mut P, allocated: P::Allocated, len: usize, after: A) -> Self {
         Self {
-            room,
+            // SAFETY: this claim asks for `len` bytes at most.
+            room: unsafe { queue.room(allocated) },
             len,
             #[cfg(feature = "std")]
             written: 0,
@@ -131,8 +147,8 @@ impl<'a, P: Claims, A> Claim<'a, P, A> {
         self.commit();
     }
 
-    /// Gives the room up. The room comes back when a later [`try_pop`](Consumer::try_pop) passes it, or when a claim
-    /// finds no other room and only aborted claims are in front of it.
+    /// Gives the room up. The room comes back when a later [`try_pop`](Consumer::try_pop) passes
+    /// it, or when a claim finds no other room and only aborted claims are in front of it.
     #[inline]
     pub fn abort(self) {}
 }
@@ -142,7 +158,7 @@ impl<P: Claims, A> Deref for Claim<'_, P, A> {
 
     #[inline(always)]
     fn deref(&self) -> &[u8] {
-        // SAFETY: the contract of `Room`.
+        // SAFETY: the contract of `Room`, of which this claim has `len` bytes.
         unsafe { slice::from_raw_parts(self.room.bytes(self.len), self.len) }
     }
 }
@@ -155,7 +171,8 @@ impl<P: Claims, A> DerefMut for Claim<'_, P, A> {
     }
 }
 
-/// Each write continues where the last one ended, from the start of the claim on. Bytes that don't fit are not written.
+/// Each write continues where the last one ended, from the start of the claim on. Bytes that don't
+/// fit are not written.
 ///
 /// ```
 /// use std::io::Write;
@@ -189,13 +206,13 @@ impl<P: Claims, A> std::io::Write for Claim<'_, P, A> {
 ///
 /// # Leaks
 ///
-/// If a record is forgotten ([`core::mem::forget`]), its block is never reused. In the end claims say
-/// [`Busy`](ClaimError::Busy) for ever.
+/// If a record is forgotten ([`core::mem::forget`]), its block is never reused. In the end claims
+/// say [`Busy`](ClaimError::Busy) for ever.
 ///
 /// # Other queues
 ///
-/// The first byte of a record of [`record_ring`](crate::record_ring) is aligned to 8 bytes. If such a record is forgotten, it is popped
-/// again.
+/// The first byte of a record of [`record_ring`](crate::record_ring) is aligned to 8 bytes. If such
+/// a record is forgotten, it is popped again.
 pub struct Record<'a, C: Records = Consumer, A = ()> {
     queue: &'a mut C,
     found: C::Found,
@@ -205,7 +222,7 @@ pub struct Record<'a, C: Records = Consumer, A = ()> {
 }
 
 impl<'a, C: Records, A> Record<'a, C, A> {
-    /// The second half of a pop: what was reserved.
+    /// Of what the last call of `reserve` has given.
     #[inline(always)]
     pub(crate) fn new(queue: &'a mut C, (found, len): (C::Found, usize), after: A) -> Self {
         Self { queue, found, len, _after: after }
@@ -215,7 +232,8 @@ impl<'a, C: Records, A> Record<'a, C, A> {
 impl<C: Records, A> Drop for Record<'_, C, A> {
     #[inline]
     fn drop(&mut self) {
-        self.queue.release(self.found, self.len);
+        // SAFETY: the record was reserved, and is released once.
+        unsafe { self.queue.release(self.found, self.len) };
     }
 }
 

@@ -241,7 +241,7 @@ impl Producer {
     #[inline(always)]
     pub fn claim(&mut self, len: usize) -> Result<Claim<'_>, ClaimError> {
         self.allocate(len)?;
-        Ok(Claim::new(self, len, ()))
+        Ok(Claim::new(self, (), len, ()))
     }
 
     /// Whether `n` words and a header behind them are free, from the place on or from the start of the ring on.
@@ -458,13 +458,14 @@ macro_rules! both {
 
 both! { Producer Consumer }
 
-/// Room for a record, from [`Producer::claim`]. If a claim is dropped or forgotten, the queue is as it was.
+/// Room for a record, from [`Producer::claim`]. If a claim is dropped or forgotten, the queue is as
+/// it was.
 ///
 /// The bytes are those that were in the ring before: zeros or parts of old records. The first byte is aligned to 8 bytes.
 pub type Claim<'a> = bytes::Claim<'a, Producer>;
 
-/// A record in place, from [`Consumer::try_pop`]. Dropping a record gives its room back. A record that is forgotten
-/// ([`core::mem::forget`]) is popped again.
+/// A record in place, from [`Consumer::try_pop`]. Dropping a record gives its room back. A record
+/// that is forgotten ([`core::mem::forget`]) is popped again.
 ///
 /// The first byte is aligned to 8 bytes.
 pub type Record<'a> = bytes::Record<'a, Consumer>;
@@ -488,7 +489,7 @@ impl Claims for Producer {
     }
 
     #[inline(always)]
-    fn room(&mut self, (): ()) -> &mut Self {
+    unsafe fn room(&mut self, (): ()) -> &mut Self {
         self
     }
 
@@ -505,8 +506,8 @@ impl Claims for Producer {
     }
 }
 
-// SAFETY: `allocate` has found so many free bytes in a row behind the header at the place. All bytes of the ring are initialised, and the
-// consumer doesn't look at them before the commit.
+// SAFETY: `allocate` has found so many free bytes in a row behind the header at the place. All
+// bytes of the ring are initialised, and the consumer doesn't look at them before the commit.
 unsafe impl Room for &mut Producer {
     #[inline(always)]
     fn bytes(&self, len: usize) -> *mut u8 {
@@ -519,7 +520,8 @@ unsafe impl Room for &mut Producer {
     }
 }
 
-// SAFETY: the record lies at the place in one piece. The producer doesn't write there until `release`.
+// SAFETY: the record lies at the place in one piece. The producer doesn't write there until
+// `release`.
 unsafe impl Records for Consumer {
     type Found = ();
     const CHANGES_IN_VAIN: bool = false;
@@ -534,13 +536,13 @@ unsafe impl Records for Consumer {
     }
 
     #[inline(always)]
-    fn bytes(&self, (): (), len: usize) -> *const u8 {
+    unsafe fn bytes(&self, (): (), len: usize) -> *const u8 {
         self.end.slots().bytes_to_empty(self.place.index + 1, len.div_ceil(WORD))
     }
 
     /// Moves behind the record at the place.
     #[inline(always)]
-    fn release(&mut self, (): (), len: usize) {
+    unsafe fn release(&mut self, (): (), len: usize) {
         self.place = self.place.after(words(len), self.geometry.len);
         self.count = self.count.wrapping_add(1);
         self.end.header().popped.store(self.place.position, self.count);

@@ -426,7 +426,8 @@ positions! {
 macro_rules! peers {
     ($($handle:ty)*) => {$(
         impl<Q, B: Sleeps> $handle {
-            /// Looks whether a process has the other side. If all that had it are dead, it is closed from now on.
+            /// Looks whether a process has the other side. If all that had it are dead, it is
+            /// closed from now on.
             pub fn peer(&self) -> Peer {
                 self.bells.own().peer()
             }
@@ -448,4 +449,7 @@ macro_rules! peers {
     )*};
 }
 
-peers! { wait::Producer<Q, B> wait::Consumer<Q, B> wait::bytes::Producer<Q, B> wait::bytes::Consumer<Q, B> }
+peers! {
+    wait::Producer<Q, B> wait::Consumer<Q, B>
+    wait::bytes::Producer<Q, B> wait::bytes::Consumer<Q, B>
+}

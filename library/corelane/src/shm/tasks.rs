@@ -323,11 +323,13 @@ async fn until<H, R>(
     poll_fn(|context| task.poll(context, &mut look)).await
 }
 
-impl<C: queue::Consumer<Item: Item>, B: Sleeps> wait::Consumer<C, B> {
-    /// Removes the oldest item, in a task. Waits while the queue is empty. `None` as [`pop`](Self::pop).
+impl<T: Item, C: queue::Consumer<Item = T>, B: Sleeps> wait::Consumer<C, B> {
+    /// Removes the oldest item, in a task. Waits while the queue is empty. `None` as
+    /// [`pop`](Self::pop).
     ///
-    /// A thread of the process sleeps for all tasks that wait, so a wake-up takes two. Dropped before it is ready, the future has taken no item.
-    pub async fn pop_async(&mut self) -> Option<C::Item> {
+    /// A thread of the process sleeps for all tasks that wait, so a wake-up takes two. Dropped
+    /// before it is ready, the future has taken no item.
+    pub async fn pop_async(&mut self) -> Option<T> {
         let look = |rx: &mut Self| match rx.try_pop() {
             Ok(item) => Some(Some(item)),
             Err(TryPopError::Closed) => Some(None),
@@ -337,7 +339,7 @@ impl<C: queue::Consumer<Item: Item>, B: Sleeps> wait::Consumer<C, B> {
     }
 }
 
-impl<P: queue::Producer<Item: Item>, B: Sleeps<Room = Bell>> wait::Producer<P, B> {
+impl<T: Item, P: queue::Producer<Item = T>, B: Sleeps<Room = Bell>> wait::Producer<P, B> {
     /// Appends `item`, in a task. Waits while the queue is full.
     ///
     /// Dropped before it is ready, the future has not pushed the item.
@@ -345,7 +347,7 @@ impl<P: queue::Producer<Item: Item>, B: Sleeps<Room = Bell>> wait::Producer<P, B
     /// # Errors
     ///
     /// As [`push`](Self::push).
-    pub async fn push_async(&mut self, item: P::Item) -> Result<(), Closed<P::Item>> {
+    pub async fn push_async(&mut self, item: T) -> Result<(), Closed<T>> {
         let look = |tx: &mut Self| match tx.try_push(item) {
             Ok(()) => Some(Ok(())),
             Err(TryPushError::Closed(item)) => Some(Err(Closed(item))),

@@ -12,7 +12,8 @@ use crate::bytes::record;
 use crate::bytes::{self, ClaimError};
 use crate::queue::TryPopError;
 
-/// Makes the handles of a queue of byte records wait: of [`bytes`], or of [`record_ring`](crate::record_ring).
+/// Makes the handles of a queue of byte records wait: of [`bytes`], or of
+/// [`record_ring`](crate::record_ring).
 ///
 /// ```
 /// use corelane::{record_ring, wait};
@@ -46,14 +47,16 @@ pub trait Records: record::Records {}
 
 impl<C: record::Records> Records for C {}
 
-/// A sending side of a queue of byte records, whose calls can wait for room. Where the queue allows several: clone it.
+/// A sending side of a queue of byte records, whose calls can wait for room. Where the queue allows
+/// several: clone it.
 pub struct Producer<P = bytes::Producer, B = Local> {
     pub(crate) queue: P,
     habit: Habit,
     pub(crate) bells: B,
 }
 
-/// A receiving side of a queue of byte records, whose calls can wait for a record. Where the queue allows several: clone it.
+/// A receiving side of a queue of byte records, whose calls can wait for a record. Where the queue
+/// allows several: clone it.
 pub struct Consumer<C = bytes::Consumer, B = Local> {
     pub(crate) queue: C,
     habit: Habit,
@@ -61,14 +64,17 @@ pub struct Consumer<C = bytes::Consumer, B = Local> {
 }
 
 impl<P: Claims, B: Bells> Producer<P, B> {
-    /// Claims room for a record of `len` bytes: see [`bytes::Producer::claim`]. Waits while there is none.
+    /// Claims room for a record of `len` bytes: see [`bytes::Producer::claim`]. Waits while there
+    /// is none.
     ///
-    /// Consumers may wait for records until the claim ends, also for some in front of it: don't wait for anything meanwhile. Read
-    /// from a socket first, and then claim. While claims of many lengths wait for room, a short one may wait longer than it had to.
+    /// Consumers may wait for records until the claim ends, also for some in front of it: don't
+    /// wait for anything meanwhile. Read from a socket first, and then claim. While claims of many
+    /// lengths wait for room, a short one may wait longer than it had to.
     ///
     /// # Errors
     ///
-    /// [`TooLarge`](ClaimError::TooLarge), or [`Closed`](ClaimError::Closed) if there is no room and all consumers are gone.
+    /// [`TooLarge`](ClaimError::TooLarge), or [`Closed`](ClaimError::Closed) if there is no room
+    /// and all consumers are gone.
     #[inline(always)] // as the queue's own
     pub fn claim(&mut self, len: usize) -> Result<Claim<'_, P, B>, ClaimError> {
         self.claim_by(len, None)
@@ -136,7 +142,7 @@ impl<P: Claims, B: Bells> Producer<P, B> {
     #[inline(always)] // as the queue's own
     pub(crate) fn claimed(&mut self, allocated: P::Allocated, len: usize) -> Claim<'_, P, B> {
         let after = RingsAfterClaim(&mut self.bells, PhantomData);
-        Claim::new(self.queue.room(allocated), len, after)
+        Claim::new(&mut self.queue, allocated, len, after)
     }
 
     /// Appends a copy of `bytes` as a record. Waits while there is no room.
@@ -157,8 +163,8 @@ impl<P: Claims, B: Bells> Producer<P, B> {
 }
 
 impl<C: Records, B: Bells> Consumer<C, B> {
-    /// Removes the oldest record, and lends its bytes. Waits while there is none. `None` if there is none and all producers are
-    /// gone.
+    /// Removes the oldest record, and lends its bytes. Waits while there is none. `None` if there
+    /// is none and all producers are gone.
     #[inline(always)] // as the queue's own
     pub fn pop(&mut self) -> Option<Record<'_, C, B>> {
         self.pop_by(None).ok()
@@ -168,7 +174,8 @@ impl<C: Records, B: Bells> Consumer<C, B> {
     ///
     /// # Errors
     ///
-    /// [`Empty`](TryPopError::Empty) when the time is over, [`Closed`](TryPopError::Closed) if all producers are gone.
+    /// [`Empty`](TryPopError::Empty) when the time is over, [`Closed`](TryPopError::Closed) if all
+    /// producers are gone.
     pub fn pop_timeout(&mut self, timeout: Duration) -> Result<Record<'_, C, B>, TryPopError> {
         // A time beyond what the clock can tell never comes.
         self.pop_by(Instant::now().checked_add(timeout))
@@ -208,7 +215,8 @@ impl<C: Records, B: Bells> Consumer<C, B> {
         };
         let waited = habit.wait(bells.items(), until, look);
         if B::HAS_SEVERAL {
-            // A claim that ends may be in front of several records, which others have committed before.
+            // A claim that ends may be in front of several records, which others have committed
+            // before.
             bells.items().ring_and_catch();
         }
         waited.unwrap_or(Err(TryPopError::Empty))
@@ -220,7 +228,8 @@ impl<C: Records, B: Bells> Consumer<C, B> {
     }
 }
 
-/// Allocates, and rings for records: where the rest of a block is left unused, those behind it may become ready.
+/// Allocates, and rings for records: where the rest of a block is left unused, those behind it may
+/// become ready.
 #[inline(always)]
 fn allocate<P: Claims>(
     queue: &mut P,
@@ -234,7 +243,8 @@ fn allocate<P: Claims>(
     allocated
 }
 
-/// Takes a record, or rings for room: what is unused in front of a record that is not ready comes back.
+/// Takes a record, or rings for room: what is unused in front of a record that is not ready comes
+/// back.
 #[inline(always)]
 fn reserve<C: Records>(
     queue: &mut C,
@@ -294,7 +304,8 @@ macro_rules! both {
 
 both! { Producer of Claims Consumer of Records }
 
-/// Rings when it is dropped, which is after the claim. Exclusive, so that it may move to another thread.
+/// Rings when it is dropped, which is after the claim. Exclusive, so that it may move to another
+/// thread.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct RingsAfterClaim<'a, P: Claims, B: Bells>(&'a mut B, PhantomData<fn(P)>);
@@ -304,7 +315,8 @@ impl<P: Claims, B: Bells> Drop for RingsAfterClaim<'_, P, B> {
     fn drop(&mut self) {
         if P::CHANGES_IN_VAIN {
             self.0.items().ring_and_catch();
-            // An aborted claim may have been in front of committed records, and gives its room back.
+            // An aborted claim may have been in front of committed records, and gives its room
+            // back.
             self.0.room().ring();
         } else {
             self.0.items().ring();

@@ -145,8 +145,8 @@ fn non_send_item_crosses() {
     assert!(crosses_with_its_item!(ItemProducer) && crosses_with_its_item!(ItemConsumer));
 }
 
-/// Handles of byte records move between threads and can be cloned. Claims and records move with them: they borrow their handle
-/// exclusively.
+/// Handles of byte records move between threads and can be cloned. Claims and records move between
+/// threads, too: they borrow their handle exclusively.
 #[test]
 fn byte_records() {
     use corelane::bytes::{Claim, Consumer, Producer, Record};

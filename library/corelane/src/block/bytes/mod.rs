@@ -128,7 +128,7 @@ impl Producer {
     #[inline]
     pub fn claim(&mut self, len: usize) -> Result<Claim<'_>, ClaimError> {
         let run = self.allocate(len)?;
-        Ok(Claim::new(self.room(run), len, ()))
+        Ok(Claim::new(self, run, len, ()))
     }
 
     /// Appends a copy of `bytes` as a record.
@@ -244,7 +244,7 @@ impl Claims for Producer {
     }
 
     #[inline]
-    fn room(&mut self, run: Run) -> Room<'_> {
+    unsafe fn room(&mut self, run: Run) -> Room<'_> {
         Room { producer: self, run }
     }
 
@@ -289,7 +289,8 @@ impl Drop for Room<'_> {
     }
 }
 
-// SAFETY: the bytes of a record were written before they were committed. No producer writes them until they are consumed.
+// SAFETY: the bytes of a record were written before they were committed. No producer writes them
+// until they are consumed.
 unsafe impl Records for Consumer {
     type Found = Run;
     const CHANGES_IN_VAIN: bool = true;
@@ -300,12 +301,12 @@ unsafe impl Records for Consumer {
     }
 
     #[inline]
-    fn bytes(&self, run: Run, len: usize) -> *const u8 {
+    unsafe fn bytes(&self, run: Run, len: usize) -> *const u8 {
         self.receiver.array().to_empty(run.position, len)
     }
 
     #[inline]
-    fn release(&mut self, run: Run, _: usize) {
+    unsafe fn release(&mut self, run: Run, _: usize) {
         self.receiver.consume(run);
     }
 
