@@ -2,8 +2,11 @@
 //!
 #![doc = advice!(bbq_bytes)]
 
-pub use crate::block::bytes::{Claim, ClaimError, Consumer, Producer, Record, queue_with};
+pub(crate) mod record;
+
+pub use crate::block::bytes::{Consumer, Producer, queue_with};
 use crate::queue::CapacityError;
+pub use record::{Claim, ClaimError, Record};
 
 /// A queue for byte records between any number of threads on either side: the [block-based queue](crate::block::bytes). Between one
 /// and one [`record_ring`](crate::record_ring) is faster.

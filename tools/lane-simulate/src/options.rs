@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use coherence::Machine;
 use corelane_bench::{CorePair, Entry, PayloadKind, Regime, TeamSize, Workload, between, ids};
 use corelane_report::{Failure, FileArgs, Positive, one_of};
-use corelane_simulate::Queue;
+use corelane_simulate::{Policy, Queue};
 use serde::Serialize;
 
 /// Regimes that are simulated by name.
@@ -245,28 +245,6 @@ pub(crate) enum ThiefDistance {
     OtherSocket,
 }
 
-/// Which queue a thread of a pool steals from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum StealPolicy {
-    /// Any other thread's.
-    Rand,
-    /// In a fixed order: the next one after an attempt that got nothing.
-    Seq,
-    /// The last one again; any after an attempt that got nothing.
-    Last,
-    /// Any of the same socket; after an attempt that got nothing any of another.
-    Numa,
-    /// The longer one of two.
-    BestOfTwo,
-    /// The longest one of half of the others.
-    BestOfMany,
-    /// As `rand`, with a probability that grows with the queue's length.
-    RandProb,
-    /// As `numa`, with a probability that grows with the queue's length.
-    NumaProb,
-}
-
 /// What to simulate of work stealing, and on what.
 #[derive(Debug, Args)]
 pub(crate) struct StealArgs {
@@ -313,7 +291,7 @@ pub(crate) struct StealArgs {
         value_delimiter = ',',
         default_value = "rand,numa"
     )]
-    pub(crate) policy: Vec<StealPolicy>,
+    pub(crate) policy: Vec<Policy>,
 
     /// How exactly to simulate cores.
     #[arg(long, value_enum, default_value = "full")]

@@ -41,11 +41,8 @@ mod resume;
 #[doc(hidden)]
 pub use resume::Heir;
 
-use core::fmt;
-use core::ops::{Deref, DerefMut};
-use core::slice;
-
-use crate::block::bytes::ClaimError;
+use crate::bytes::record::{Claims, Records, Room};
+use crate::bytes::{self, ClaimError};
 use crate::memory::{AtomicU64, Ordering, Words, keep_order};
 use crate::pad::Padded;
 use crate::queue::{Backing, CapacityError, Config, Info, TryPopError, handles};
@@ -243,33 +240,8 @@ impl Producer {
     /// [`Busy`](ClaimError::Busy).
     #[inline(always)]
     pub fn claim(&mut self, len: usize) -> Result<Claim<'_>, ClaimError> {
-        let len = self.allocate(len)?;
-        Ok(self.claimed(len))
-    }
-
-    /// The first half of a claim: from now on `len` bytes are free at the producer's place.
-    #[inline(always)]
-    pub(crate) fn allocate(&mut self, len: usize) -> Result<usize, ClaimError> {
-        let most = self.max_len();
-        if len > most {
-            return Err(ClaimError::TooLarge { len, most });
-        }
-        match self.has_room(words(len)) {
-            true => Ok(len),
-            false if self.is_closed() => Err(ClaimError::Closed),
-            false => Err(ClaimError::Full),
-        }
-    }
-
-    /// The second half.
-    #[inline(always)]
-    pub(crate) fn claimed(&mut self, len: usize) -> Claim<'_> {
-        Claim {
-            producer: self,
-            len,
-            #[cfg(feature = "std")]
-            written: 0,
-        }
+        self.allocate(len)?;
+        Ok(Claim::new(self, (), len, ()))
     }
 
     /// Whether `n` words and a header behind them are free, from the place on or from the start of the ring on.
@@ -322,12 +294,6 @@ impl Producer {
         self.end.header().pushed.store(next.position, count);
     }
 
-    /// Appends the `len` bytes at the place as a record.
-    #[inline(always)]
-    fn commit(&mut self, len: usize) {
-        self.move_by(words(len), Head::record(self.count, len));
-    }
-
     /// Appends a copy of `bytes` as a record.
     ///
     /// # Errors
@@ -335,10 +301,7 @@ impl Producer {
     /// As [`claim`](Self::claim).
     #[inline(always)]
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), ClaimError> {
-        let mut claim = self.claim(bytes.len())?;
-        claim.copy_from_slice(bytes);
-        claim.commit();
-        Ok(())
+        self.claim(bytes.len()).map(|claim| claim.commit_copy(bytes))
     }
 
     /// Length of the longest record, in bytes.
@@ -375,23 +338,8 @@ impl Consumer {
     /// [`Busy`](TryPopError::Busy).
     #[inline(always)]
     pub fn try_pop(&mut self) -> Result<Record<'_>, TryPopError> {
-        let len = self.reserve()?;
-        Ok(self.record(len))
-    }
-
-    /// The first half of a pop: the length of the record at the place.
-    #[inline(always)] // a call would cost more than the pop itself
-    pub(crate) fn reserve(&mut self) -> Result<usize, TryPopError> {
-        match self.record_at(self.place) {
-            Some(len) => Ok(len),
-            None => self.look_again(),
-        }
-    }
-
-    /// The second half.
-    #[inline(always)]
-    pub(crate) fn record(&mut self, len: usize) -> Record<'_> {
-        Record { consumer: self, len }
+        let found = self.reserve()?;
+        Ok(Record::new(self, found, ()))
     }
 
     /// The length of the next record, if it is there and begins at `place`.
@@ -440,15 +388,6 @@ impl Consumer {
             None if closed => Err(TryPopError::Closed),
             None => Err(TryPopError::Empty),
         }
-    }
-
-    /// Moves behind the record at the place.
-    #[inline(always)]
-    fn release(&mut self, len: usize) {
-        self.place = self.place.after(words(len), self.geometry.len);
-        self.count = self.count.wrapping_add(1);
-        self.end.header().popped.store(self.place.position, self.count);
-        self.give_back();
     }
 
     /// Gives room back, if an eighth of the ring has come together.
@@ -519,124 +458,103 @@ macro_rules! both {
 
 both! { Producer Consumer }
 
-/// Room for a record, from [`Producer::claim`]. A claim that is dropped, or forgotten, leaves the queue as it was.
+/// Room for a record, from [`Producer::claim`]. If a claim is dropped or forgotten, the queue is as
+/// it was.
 ///
 /// The bytes are those that were in the ring before: zeros or parts of old records. The first byte is aligned to 8 bytes.
-#[must_use = "dropping a claim gives it up"]
-pub struct Claim<'a> {
-    producer: &'a mut Producer,
-    len: usize,
-    /// Bytes written through [`std::io::Write`].
-    #[cfg(feature = "std")]
-    written: usize,
-}
+pub type Claim<'a> = bytes::Claim<'a, Producer>;
 
-impl Claim<'_> {
-    /// Appends the bytes that were written through [`std::io::Write`] as a record.
-    #[cfg(feature = "std")]
-    pub fn commit_written(self) {
-        let written = self.written;
-        self.commit_len(written);
-    }
-
-    /// Appends the record.
-    #[inline(always)]
-    pub fn commit(self) {
-        self.producer.commit(self.len);
-    }
-
-    /// Appends the first `len` bytes as a record. The rest is not used.
-    ///
-    /// # Panics
-    ///
-    /// If fewer bytes were claimed.
-    #[inline]
-    pub fn commit_len(self, len: usize) {
-        assert!(len <= self.len, "{len} bytes to commit of {} that were claimed", self.len);
-        self.producer.commit(len);
-    }
-
-    /// Gives the room up, as a drop does.
-    #[inline]
-    pub fn abort(self) {}
-
-    #[inline(always)]
-    fn bytes(&self) -> *mut u8 {
-        let Producer { place, end, .. } = &*self.producer;
-        end.slots().bytes_to_fill(place.index + 1, self.len.div_ceil(WORD))
-    }
-}
-
-impl Deref for Claim<'_> {
-    type Target = [u8];
-
-    #[inline]
-    fn deref(&self) -> &[u8] {
-        // SAFETY: `allocate` has found `len` free bytes in a row behind the header. All bytes of the ring are initialised.
-        unsafe { slice::from_raw_parts(self.bytes(), self.len) }
-    }
-}
-
-impl DerefMut for Claim<'_> {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as in `deref`. The consumer doesn't look at them before the commit.
-        unsafe { slice::from_raw_parts_mut(self.bytes(), self.len) }
-    }
-}
-
-/// Each write continues where the last one ended, from the start of the claim on. Bytes that don't fit are not written.
-#[cfg(feature = "std")]
-impl std::io::Write for Claim<'_> {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let written = self.written;
-        let n = (&mut self[written..]).write(bytes)?;
-        self.written += n;
-        Ok(n)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-/// A record in place, from [`Consumer::try_pop`]. Dropping a record gives its room back. A record that is forgotten
-/// ([`core::mem::forget`]) is popped again.
+/// A record in place, from [`Consumer::try_pop`]. Dropping a record gives its room back. A record
+/// that is forgotten ([`core::mem::forget`]) is popped again.
 ///
 /// The first byte is aligned to 8 bytes.
-pub struct Record<'a> {
-    consumer: &'a mut Consumer,
-    len: usize,
-}
+pub type Record<'a> = bytes::Record<'a, Consumer>;
 
-impl Drop for Record<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        self.consumer.release(self.len);
+impl Claims for Producer {
+    type Allocated = ();
+    type Room<'a> = &'a mut Self;
+    const CHANGES_IN_VAIN: bool = false;
+
+    #[inline(always)]
+    fn allocate(&mut self, len: usize) -> Result<(), ClaimError> {
+        let most = self.max_len();
+        if len > most {
+            return Err(ClaimError::TooLarge { len, most });
+        }
+        match self.has_room(words(len)) {
+            true => Ok(()),
+            false if self.is_closed() => Err(ClaimError::Closed),
+            false => Err(ClaimError::Full),
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn room(&mut self, (): ()) -> &mut Self {
+        self
+    }
+
+    fn capacity(&self) -> usize {
+        self.capacity()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.is_closed()
+    }
+
+    fn max_len(&self) -> usize {
+        self.max_len()
     }
 }
 
-impl Deref for Record<'_> {
-    type Target = [u8];
+// SAFETY: `allocate` has found so many free bytes in a row behind the header at the place. All
+// bytes of the ring are initialised, and the consumer doesn't look at them before the commit.
+unsafe impl Room for &mut Producer {
+    #[inline(always)]
+    fn bytes(&self, len: usize) -> *mut u8 {
+        self.end.slots().bytes_to_fill(self.place.index + 1, len.div_ceil(WORD))
+    }
 
-    #[inline]
-    fn deref(&self) -> &[u8] {
-        let Consumer { place, end, .. } = &*self.consumer;
-        let bytes = end.slots().bytes_to_empty(place.index + 1, self.len.div_ceil(WORD));
-        // SAFETY: the record lies there in one piece. The producer doesn't write there until this record is dropped.
-        unsafe { slice::from_raw_parts(bytes, self.len) }
+    #[inline(always)]
+    fn commit(self, len: usize) {
+        self.move_by(words(len), Head::record(self.count, len));
     }
 }
 
-impl fmt::Debug for Claim<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Claim").field("len", &self.len).finish_non_exhaustive()
-    }
-}
+// SAFETY: the record lies at the place in one piece. The producer doesn't write there until
+// `release`.
+unsafe impl Records for Consumer {
+    type Found = ();
+    const CHANGES_IN_VAIN: bool = false;
 
-impl fmt::Debug for Record<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Record").field("len", &self.len).finish_non_exhaustive()
+    #[inline(always)] // a call would cost more than the pop itself
+    fn reserve(&mut self) -> Result<((), usize), TryPopError> {
+        let len = match self.record_at(self.place) {
+            Some(len) => len,
+            None => self.look_again()?,
+        };
+        Ok(((), len))
+    }
+
+    #[inline(always)]
+    unsafe fn bytes(&self, (): (), len: usize) -> *const u8 {
+        self.end.slots().bytes_to_empty(self.place.index + 1, len.div_ceil(WORD))
+    }
+
+    /// Moves behind the record at the place.
+    #[inline(always)]
+    unsafe fn release(&mut self, (): (), len: usize) {
+        self.place = self.place.after(words(len), self.geometry.len);
+        self.count = self.count.wrapping_add(1);
+        self.end.header().popped.store(self.place.position, self.count);
+        self.give_back();
+    }
+
+    fn capacity(&self) -> usize {
+        self.capacity()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.is_closed()
     }
 }
 

@@ -4,7 +4,6 @@
 
 use alloc::sync::Arc;
 use core::cell::Cell;
-use core::fmt;
 use core::ptr::NonNull;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -98,16 +97,17 @@ impl Link {
 }
 
 /// The bells of a lane, as the owner of a side has them. Dropped after the handle of the queue.
+#[derive(Debug)]
 pub struct Bells {
     items: Bell,
     room: Bell,
     side: Side,
-    pub(super) link: Arc<Link>,
     /// Given back last.
     _seat: Seat,
 }
 
 /// A word at which threads of other processes sleep.
+#[derive(Debug)]
 pub(super) struct Word {
     /// In memory that stays mapped.
     word: NonNull<AtomicU32>,
@@ -173,6 +173,7 @@ impl Word {
 }
 
 /// Where the threads of one side sleep.
+#[derive(Debug)]
 pub struct Bell {
     /// In the memory that `link` keeps mapped.
     word: Word,
@@ -194,7 +195,7 @@ impl Bells {
                 |side, word: &Padded<AtomicU32>| Bell::new(link, side, NonNull::from(&word.0), ALL);
             (bell(Side::Consumer, items), bell(Side::Producer, room))
         };
-        Self { items, room, side, link: link.clone(), _seat: seat }
+        Self { items, room, side, _seat: seat }
     }
 
     /// Wakes all that sleep, so that they see that an owner has come or gone.
@@ -208,9 +209,16 @@ impl Bells {
         self.ring();
         self
     }
+}
 
-    /// The bell at which this side sleeps.
-    pub(super) fn own(&self) -> &Bell {
+/// The bells of a process that sleeps at one of them.
+pub trait Sleeps: sealed::Bells {
+    /// Where this side sleeps.
+    fn own(&self) -> &Bell;
+}
+
+impl Sleeps for Bells {
+    fn own(&self) -> &Bell {
         match self.side {
             Side::Producer => &self.room,
             Side::Consumer => &self.items,
@@ -290,6 +298,11 @@ impl Bell {
         after
     }
 
+    /// What is known of the other side.
+    pub(super) fn peer(&self) -> Peer {
+        self.link.peer(self.sleeper.other())
+    }
+
     /// The other process has done something.
     pub(super) fn is_answered(&self) {
         self.next_look.set((None, FIRST_LOOK));
@@ -351,17 +364,5 @@ impl Rings for Bell {
 
     fn check(&self) {
         self.look_after_peer();
-    }
-}
-
-impl fmt::Debug for Bells {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Bells").field("side", &self.side).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for Bell {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Bell").field("sleeper", &self.sleeper).finish_non_exhaustive()
     }
 }

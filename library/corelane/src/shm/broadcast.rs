@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::bells::{ALL, Bell, Link};
+use super::bells::{ALL, Bell, Link, Sleeps};
 use super::carried::{Kind, Sizes, end};
 use super::error::{Error, system};
 use super::file::{Seat, Seats, reopen_to_read, sealed_len};
@@ -30,12 +30,8 @@ pub struct All<T>(PhantomData<fn(T) -> T>);
 impl<T: Item> Kind for All<T> {
     type Producer = Publisher<T>;
     type Consumer = Subscriber<T>;
+    type Item = T;
     const QUEUE: [u8; 8] = *b"seqring\0";
-    const ITEM: (usize, usize) = (size_of::<T>(), align_of::<T>());
-
-    fn name() -> &'static str {
-        core::any::type_name::<T>()
-    }
 
     fn seats(_: Sizes) -> [Seats; 2] {
         [false, true].map(|is_shared| Seats { first: is_shared.into(), count: 1, is_shared })
@@ -128,6 +124,7 @@ impl<T: Item> Reader<T> {
 }
 
 /// Of a process that can only read: it naps, because nobody knows that it sleeps.
+#[derive(Debug)]
 pub struct Naps {
     none: Silent,
     /// The seat of the publisher.
@@ -185,26 +182,22 @@ impl sealed::Bells for Naps {
     }
 }
 
-impl fmt::Debug for Naps {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Naps").finish_non_exhaustive()
-    }
-}
-
 /// Where all consumers sleep, and the producer that waits for one.
+#[derive(Debug)]
 pub struct Heard {
     items: Bell,
     none: Silent,
-    pub(super) place: Place,
+    place: Place,
 }
 
 impl Heard {
     fn new(link: &Arc<Link>, side: Side, seat: Seat) -> Self {
-        Self { items: items(link, ALL), none: Silent, place: Place::new(link, side, seat) }
+        Self { items: items(link, side, ALL), none: Silent, place: Place::new(link, side, seat) }
     }
+}
 
-    /// Where this side sleeps.
-    pub(super) fn own(&self) -> &Bell {
+impl Sleeps for Heard {
+    fn own(&self) -> &Bell {
         &self.items
     }
 }
@@ -234,11 +227,5 @@ impl Drop for Heard {
 impl<T> fmt::Debug for All<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("All")
-    }
-}
-
-impl fmt::Debug for Heard {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Heard").finish_non_exhaustive()
     }
 }

@@ -52,13 +52,17 @@ pub trait Kind {
     type Producer;
     /// The receiving side.
     type Consumer;
+    /// What the queue consists of.
+    type Item;
     /// The queue's name, in the header.
     const QUEUE: [u8; 8];
     /// Size and alignment of an item.
-    const ITEM: (usize, usize);
+    const ITEM: (usize, usize) = (size_of::<Self::Item>(), align_of::<Self::Item>());
 
     /// The name of the item's type.
-    fn name() -> &'static str;
+    fn name() -> &'static str {
+        core::any::type_name::<Self::Item>()
+    }
 
     /// The seats of the producers and of the consumers.
     fn seats(_: Sizes) -> [Seats; 2] {
@@ -110,12 +114,8 @@ pub trait Kind {
 impl<T: Item> Kind for T {
     type Producer = super::Producer<T>;
     type Consumer = super::Consumer<T>;
+    type Item = T;
     const QUEUE: [u8; 8] = *b"linering";
-    const ITEM: (usize, usize) = (size_of::<T>(), align_of::<T>());
-
-    fn name() -> &'static str {
-        core::any::type_name::<T>()
-    }
 
     fn layout(sizes: Sizes) -> Result<Layout, CapacityError> {
         let lines = lines::<T>(sizes)?.lines;
@@ -164,6 +164,7 @@ fn lines<T>(sizes: Sizes) -> Result<line_ring::Geometry, CapacityError> {
 impl Kind for [u8] {
     type Producer = super::RecordProducer;
     type Consumer = super::RecordConsumer;
+    type Item = u8;
     const QUEUE: [u8; 8] = *b"records\0";
     const ITEM: (usize, usize) = (1, 8);
 

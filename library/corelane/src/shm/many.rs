@@ -6,13 +6,13 @@ use alloc::sync::Arc;
 use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use super::bells::{Bell, Link, ONE, Word};
+use super::bells::{Bell, Link, ONE, Sleeps, Word};
 use super::carried::{Kind, Sizes, end};
 use super::error::Error;
 use super::file::{Seat, Seats};
-use super::{Item, Lanes, ManyConsumer, ManyProducer, Peer, Publisher, Side, Subscriber, wait_for};
+use super::{Item, Lanes, ManyConsumer, ManyProducer, Side};
 use crate::lanes::{self, Header, Shape};
 use crate::memory::{AtomicU32, Barrier};
 use crate::pad::Padded;
@@ -75,12 +75,8 @@ fn with_words<T>(shape: Shape) -> (Layout, usize) {
 impl<T: Item> Kind for Many<T> {
     type Producer = ManyProducer<T>;
     type Consumer = ManyConsumer<T>;
+    type Item = T;
     const QUEUE: [u8; 8] = *b"lanes\0\0\0";
-    const ITEM: (usize, usize) = (size_of::<T>(), align_of::<T>());
-
-    fn name() -> &'static str {
-        core::any::type_name::<T>()
-    }
 
     fn seats(sizes: Sizes) -> [Seats; 2] {
         let count = producers(sizes) as u32;
@@ -107,7 +103,7 @@ impl<T: Item> Kind for Many<T> {
         let place = Place::new(link, Side::Producer, seat);
         // SAFETY: the lane was made with this shape, and the seat is one of its lanes.
         let room = unsafe { Bell::new(link, Side::Producer, room::<T>(link, shape, number), ONE) };
-        let bells = Sending { items: items(link, ONE), room, place };
+        let bells = Sending { items: items(link, Side::Consumer, ONE), room, place };
         // SAFETY: the caller's contract. The seat is that of this lane.
         let end = unsafe { end(link, shape, Side::Producer, Leaves::Others) }?;
         let tx = lanes::Producer::resume(end, number)?;
@@ -133,14 +129,17 @@ impl<T: Item> Kind for Many<T> {
         let rx = Taker { queue: lanes::Consumer::new(end), rooms, place };
         // For threads that wait for a consumer.
         rx.rooms.iter().for_each(Word::ring_for_all);
-        Ok(wait::Consumer::new(rx, Taking { items: items(link, ONE), none: Silent }))
+        Ok(wait::Consumer::new(
+            rx,
+            Taking { items: items(link, Side::Consumer, ONE), none: Silent },
+        ))
     }
 }
 
-/// Where the consumers sleep.
-pub(super) fn items(link: &Arc<Link>, wakes: u32) -> Bell {
+/// Where the consumers sleep, as a process of `side` sees it.
+pub(super) fn items(link: &Arc<Link>, side: Side, wakes: u32) -> Bell {
     // SAFETY: the word is in the lane.
-    unsafe { Bell::new(link, Side::Consumer, NonNull::from(&link.header().items.0), wakes) }
+    unsafe { Bell::new(link, side, NonNull::from(&link.header().items.0), wakes) }
 }
 
 /// Where the producer of a lane sleeps.
@@ -155,6 +154,7 @@ unsafe fn room<T>(link: &Link, shape: Shape, number: usize) -> NonNull<AtomicU32
 }
 
 /// A seat of one of several handles of a side.
+#[derive(Debug)]
 pub(super) struct Place {
     link: Arc<Link>,
     side: Side,
@@ -172,11 +172,6 @@ impl Place {
             self.link.close_if_free(self.side);
         }
     }
-
-    /// Whether a live process has a handle of the other side.
-    pub(super) fn has_peer(&self) -> bool {
-        self.link.peer(self.side.other()) == Peer::Alive
-    }
 }
 
 impl Drop for Place {
@@ -186,22 +181,21 @@ impl Drop for Place {
 }
 
 /// Where a producer sleeps, and where it rings.
+#[derive(Debug)]
 pub struct Sending {
     items: Bell,
     room: Bell,
     place: Place,
 }
 
-impl Sending {
-    /// Where this side sleeps.
-    pub(super) fn own(&self) -> &Bell {
+impl Sleeps for Sending {
+    fn own(&self) -> &Bell {
         &self.room
     }
 }
 
-impl Taking {
-    /// Where this side sleeps.
-    pub(super) fn own(&self) -> &Bell {
+impl Sleeps for Taking {
+    fn own(&self) -> &Bell {
         &self.items
     }
 }
@@ -229,6 +223,7 @@ impl Drop for Sending {
 }
 
 /// Where a consumer sleeps. It rings after a pop: see [`Taker`].
+#[derive(Debug)]
 pub struct Taking {
     items: Bell,
     none: Silent,
@@ -336,44 +331,8 @@ handles! {
     [T: Item] Taker<T>: consumer of T;
 }
 
-/// What handles know of the other side.
-macro_rules! peers {
-    ($($handle:ident, $place:ident, $others:literal;)*) => {$(
-        impl<T: Item> $handle<T> {
-            #[doc = concat!("Whether a process has a ", $others, " side. If all that had one are dead, it is closed from now on.")]
-            pub fn has_peer(&self) -> bool {
-                self.$place.place.has_peer()
-            }
-
-            #[doc = concat!("Waits until a process has a ", $others, " side, for at most so long. False when the time is over.")]
-            pub fn wait_for_peer(&self, timeout: Duration) -> bool {
-                wait_for(self.bells.own(), timeout, || self.has_peer())
-            }
-        }
-    )*};
-}
-
-peers! {
-    ManyProducer, bells, "receiving";
-    ManyConsumer, queue, "sending";
-    Publisher, bells, "receiving";
-    Subscriber, bells, "sending";
-}
-
 impl<T> fmt::Debug for Many<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Many")
-    }
-}
-
-impl fmt::Debug for Sending {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sending").finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for Taking {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Taking").finish_non_exhaustive()
     }
 }

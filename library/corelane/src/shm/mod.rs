@@ -114,7 +114,7 @@ pub use crate::region::shared::Side;
 use crate::wait::bell::Look;
 use crate::wait::thread::Habit;
 use crate::{lanes, line_ring, record_ring, seq_ring, wait};
-use bells::Link;
+use bells::{Link, Sleeps};
 use carried::Sizes;
 use error::system;
 use file::Seat;
@@ -166,13 +166,6 @@ pub type Publisher<T> = wait::Producer<seq_ring::Producer<T>, broadcast::Heard>;
 
 /// A receiving side of a [`Broadcast`].
 pub type Subscriber<T> = wait::Consumer<seq_ring::Consumer<T>, broadcast::Heard>;
-
-impl<T: Item> Publisher<T> {
-    /// Items that have been pushed since the lane was made, by all processes that have had this side. Where a process goes on that takes it over.
-    pub fn position(&self) -> u64 {
-        self.queue.count()
-    }
-}
 
 /// What the receiving sides of a broadcast know of its items.
 macro_rules! watches {
@@ -407,17 +400,9 @@ impl<T: Carried + ?Sized> fmt::Debug for Lane<T> {
     }
 }
 
-/// Sleeps until a look finds something. False when the time is over.
-fn wait_for(bell: &Bell, timeout: Duration, is_there: impl Fn() -> bool) -> bool {
-    // A time beyond what the clock can tell never comes.
-    let until = Instant::now().checked_add(timeout);
-    let look = || if is_there() { Look::Done(()) } else { Look::NotYet };
-    Habit::by(wait::Strategy::Sleep).wait(bell, until, look).is_some()
-}
-
-/// The calls that only handles of lanes have.
-macro_rules! calls {
-    ($([$($bounds:tt)*] $handle:ty, sees $side:ident, $what:literal;)*) => {$(
+/// What the handles know of their own side.
+macro_rules! positions {
+    ($([$($bounds:tt)*] $handle:ty: $what:literal;)*) => {$(
         impl<$($bounds)*> $handle {
             #[doc = concat!($what, " since the lane was made, by all processes that have had this side.")]
             ///
@@ -425,24 +410,46 @@ macro_rules! calls {
             pub fn position(&self) -> u64 {
                 self.queue.count()
             }
+        }
+    )*};
+}
 
-            /// Looks whether a process has the other side. If that process is dead, the other side is closed from now on.
+positions! {
+    [T: Item] Producer<T>: "Items that have been pushed";
+    [T: Item] Consumer<T>: "Items that have been popped";
+    [] RecordProducer: "Records that have been committed";
+    [] RecordConsumer: "Records that have been dropped";
+    [T: Item] Publisher<T>: "Items that have been pushed";
+}
+
+/// What the handles know of the other side.
+macro_rules! peers {
+    ($($handle:ty)*) => {$(
+        impl<Q, B: Sleeps> $handle {
+            /// Looks whether a process has the other side. If all that had it are dead, it is
+            /// closed from now on.
             pub fn peer(&self) -> Peer {
-                self.bells.link.peer(Side::$side)
+                self.bells.own().peer()
+            }
+
+            /// Whether a process has the other side: see [`peer`](Self::peer).
+            pub fn has_peer(&self) -> bool {
+                self.peer() == Peer::Alive
             }
 
             /// Waits until a process has the other side, for at most so long. False when the time is over. A process that has died or left
             /// meanwhile doesn't count.
             pub fn wait_for_peer(&self, timeout: Duration) -> bool {
-                wait_for(self.bells.own(), timeout, || self.peer() == Peer::Alive)
+                // A time beyond what the clock can tell never comes.
+                let until = Instant::now().checked_add(timeout);
+                let look = || if self.has_peer() { Look::Done(()) } else { Look::NotYet };
+                Habit::by(wait::Strategy::Sleep).wait(self.bells.own(), until, look).is_some()
             }
         }
     )*};
 }
 
-calls! {
-    [T: Item] Producer<T>, sees Consumer, "Items that have been pushed";
-    [T: Item] Consumer<T>, sees Producer, "Items that have been popped";
-    [] RecordProducer, sees Consumer, "Records that have been committed";
-    [] RecordConsumer, sees Producer, "Records that have been dropped";
+peers! {
+    wait::Producer<Q, B> wait::Consumer<Q, B>
+    wait::bytes::Producer<Q, B> wait::bytes::Consumer<Q, B>
 }

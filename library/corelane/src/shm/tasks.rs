@@ -18,14 +18,12 @@ use rustix::thread::ClockId;
 use rustix::thread::futex::{self, WaitFlags, WaitPtr, WaitvFlags};
 use rustix::time::{Timespec, clock_gettime};
 
-use super::bells::{Bell, LAST_LOOK, Link, UNFENCED};
-use super::{
-    Consumer, Item, ManyConsumer, ManyProducer, Producer, RecordConsumer, RecordProducer, Side,
-    Subscriber,
-};
+use super::bells::{Bell, LAST_LOOK, Link, Sleeps, UNFENCED};
+use super::{Item, RecordConsumer, RecordProducer, Side};
 use crate::bytes::ClaimError;
+use crate::bytes::record::{Claims as _, Records as _};
 use crate::memory::{AtomicU32, AtomicU64, Mutex, Ordering};
-use crate::queue::{TryPopError, TryPushError};
+use crate::queue::{self, TryPopError, TryPushError};
 use crate::record_ring;
 use crate::unwind::quietly;
 use crate::wait;
@@ -325,54 +323,44 @@ async fn until<H, R>(
     poll_fn(|context| task.poll(context, &mut look)).await
 }
 
-/// The calls of handles for items.
-macro_rules! items {
-    (pops $handle:ident, $bell:expr) => {
-        impl<T: Item> $handle<T> {
-            /// Removes the oldest item, in a task. Waits while the queue is empty. `None` as [`pop`](wait::Consumer::pop).
-            ///
-            /// A thread of the process sleeps for all tasks that wait, so a wake-up takes two. Dropped before it is ready, the future has taken no item.
-            pub async fn pop_async(&mut self) -> Option<T> {
-                let look = |rx: &mut Self| match rx.try_pop() {
-                    Ok(item) => Some(Some(item)),
-                    Err(TryPopError::Closed) => Some(None),
-                    Err(TryPopError::Empty | TryPopError::Busy) => None,
-                };
-                until(self, $bell, look).await
-            }
-        }
-    };
-    (pushes $handle:ident, $bell:expr) => {
-        impl<T: Item> $handle<T> {
-            /// Appends `item`, in a task. Waits while the queue is full.
-            ///
-            /// Dropped before it is ready, the future has not pushed the item.
-            ///
-            /// # Errors
-            ///
-            /// As [`push`](wait::Producer::push).
-            pub async fn push_async(&mut self, item: T) -> Result<(), Closed<T>> {
-                let look = |tx: &mut Self| match tx.try_push(item) {
-                    Ok(()) => Some(Ok(())),
-                    Err(TryPushError::Closed(item)) => Some(Err(Closed(item))),
-                    Err(TryPushError::Full(_) | TryPushError::Busy(_)) => None,
-                };
-                until(self, $bell, look).await
-            }
-        }
-    };
+impl<T: Item, C: queue::Consumer<Item = T>, B: Sleeps> wait::Consumer<C, B> {
+    /// Removes the oldest item, in a task. Waits while the queue is empty. `None` as
+    /// [`pop`](Self::pop).
+    ///
+    /// A thread of the process sleeps for all tasks that wait, so a wake-up takes two. Dropped
+    /// before it is ready, the future has taken no item.
+    pub async fn pop_async(&mut self) -> Option<T> {
+        let look = |rx: &mut Self| match rx.try_pop() {
+            Ok(item) => Some(Some(item)),
+            Err(TryPopError::Closed) => Some(None),
+            Err(TryPopError::Empty | TryPopError::Busy) => None,
+        };
+        until(self, |rx| rx.bells.own(), look).await
+    }
 }
 
-items!(pops Consumer, |rx| rx.bells.own());
-items!(pushes Producer, |tx| tx.bells.own());
-items!(pops ManyConsumer, |rx| rx.bells.own());
-items!(pushes ManyProducer, |tx| tx.bells.own());
-items!(pops Subscriber, |rx| rx.bells.own());
+impl<T: Item, P: queue::Producer<Item = T>, B: Sleeps<Room = Bell>> wait::Producer<P, B> {
+    /// Appends `item`, in a task. Waits while the queue is full.
+    ///
+    /// Dropped before it is ready, the future has not pushed the item.
+    ///
+    /// # Errors
+    ///
+    /// As [`push`](Self::push).
+    pub async fn push_async(&mut self, item: T) -> Result<(), Closed<T>> {
+        let look = |tx: &mut Self| match tx.try_push(item) {
+            Ok(()) => Some(Ok(())),
+            Err(TryPushError::Closed(item)) => Some(Err(Closed(item))),
+            Err(TryPushError::Full(_) | TryPushError::Busy(_)) => None,
+        };
+        until(self, |tx| tx.bells.own(), look).await
+    }
+}
 
 impl RecordConsumer {
     /// Removes the oldest record, in a task, and lends its bytes. Waits while there is none. `None` as [`pop`](wait::bytes::Consumer::pop).
     ///
-    /// As [`Consumer::pop_async`].
+    /// As [`pop_async`](wait::Consumer::pop_async) of items.
     pub async fn pop_async(
         &mut self,
     ) -> Option<wait::bytes::Record<'_, record_ring::Consumer, super::Bells>> {
@@ -400,8 +388,8 @@ impl RecordProducer {
             Err(ClaimError::Full | ClaimError::Busy) => None,
             done => Some(done),
         };
-        let room = until(self, |tx| tx.bells.own(), look).await?;
-        Ok(self.claimed(room))
+        until(self, |tx| tx.bells.own(), look).await?;
+        Ok(self.claimed((), len))
     }
 
     /// Appends a copy of `bytes` as a record, in a task. Waits while there is no room.
@@ -410,9 +398,6 @@ impl RecordProducer {
     ///
     /// As [`push`](wait::bytes::Producer::push).
     pub async fn push_async(&mut self, bytes: &[u8]) -> Result<(), ClaimError> {
-        let mut claim = self.claim_async(bytes.len()).await?;
-        claim.copy_from_slice(bytes);
-        claim.commit();
-        Ok(())
+        self.claim_async(bytes.len()).await.map(|claim| claim.commit_copy(bytes))
     }
 }

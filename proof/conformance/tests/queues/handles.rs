@@ -145,15 +145,16 @@ fn non_send_item_crosses() {
     assert!(crosses_with_its_item!(ItemProducer) && crosses_with_its_item!(ItemConsumer));
 }
 
-/// Handles of byte records move between threads and can be cloned; lent records stay in their thread.
+/// Handles of byte records move between threads and can be cloned. Claims and records move between
+/// threads, too: they borrow their handle exclusively.
 #[test]
 fn byte_records() {
     use corelane::bytes::{Claim, Consumer, Producer, Record};
 
     assert!(implements!(Producer: Send + Clone + std::fmt::Debug) && !implements!(Producer: Sync));
     assert!(implements!(Consumer: Send + Clone + std::fmt::Debug) && !implements!(Consumer: Sync));
-    assert!(!implements!(Claim<'static>: Send) && !implements!(Claim<'static>: Sync));
-    assert!(!implements!(Record<'static>: Send) && !implements!(Record<'static>: Sync));
+    assert!(implements!(Claim<'static>: Send) && !implements!(Claim<'static>: Sync));
+    assert!(implements!(Record<'static>: Send) && !implements!(Record<'static>: Sync));
 }
 
 /// A token may move to another thread.

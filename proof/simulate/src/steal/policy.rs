@@ -1,11 +1,14 @@
 //! Which queue a thread of a pool steals from.
 
+use clap::ValueEnum;
 use coherence::Chance;
+use serde::Serialize;
 
 use super::Stealing;
 
 /// How a thread chooses a queue to steal from (paper 3 §4.6.2.3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
 pub enum Policy {
     /// Any other thread's.
     Rand,
@@ -19,9 +22,9 @@ pub enum Policy {
     BestOfTwo,
     /// The longest one of half of the others.
     BestOfMany,
-    /// As `Rand`, and takes a queue with the probability that its length is of its capacity (§4.3.4).
+    /// As `rand`, and takes a queue with the probability that its length is of its capacity (§4.3.4).
     RandProb,
-    /// As `Numa`, and as `RandProb`.
+    /// As `numa`, and as `rand-prob`.
     NumaProb,
 }
 

@@ -1,10 +1,10 @@
 //! The results of a queue in a setting, in the shape of the JSON file.
 
 use corelane_report::name;
-use corelane_simulate::{StealingRun, StealingThread};
+use corelane_simulate::{Policy, StealingRun, StealingThread};
 use serde::Serialize;
 
-use crate::options::{StealPolicy, StealTest, ThiefDistance};
+use crate::options::{StealTest, ThiefDistance};
 use crate::outcome::{LineCosts, PerItem, by_line};
 
 /// What the threads did.
@@ -14,7 +14,7 @@ pub(super) enum Setting {
     /// An owner, and thieves that take a share.
     Stolen { stolen_percent: u8, distance: ThiefDistance, thieves: usize },
     /// Threads that steal from each other.
-    Pool { balancing_percent: u8, policy: StealPolicy, threads: usize },
+    Pool { balancing_percent: u8, policy: Policy, threads: usize },
 }
 
 impl Setting {

@@ -10,11 +10,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use corelane_report::{Failure, Files, Progress, announce, interrupt, shared};
-use corelane_simulate::{Policy, StealQueue, StealTask, Stealing, steal_queues};
+use corelane_simulate::{StealQueue, StealTask, Stealing, steal_queues};
 use rayon::prelude::*;
 
 use crate::machines::Target;
-use crate::options::{StealArgs, StealPolicy, StealTest};
+use crate::options::{StealArgs, StealTest};
 use crate::streams::PROGRESS;
 use cell::{Setting, StealCell};
 use outcome::StealOutcome;
@@ -181,23 +181,8 @@ impl Setting {
         match self {
             Self::Stolen { stolen_percent, .. } => StealTask::Share(stolen_percent),
             Self::Pool { balancing_percent, policy, .. } => {
-                StealTask::Pool(balancing_percent, policy.into())
+                StealTask::Pool(balancing_percent, policy)
             }
-        }
-    }
-}
-
-impl From<StealPolicy> for Policy {
-    fn from(policy: StealPolicy) -> Self {
-        match policy {
-            StealPolicy::Rand => Self::Rand,
-            StealPolicy::Seq => Self::Seq,
-            StealPolicy::Last => Self::Last,
-            StealPolicy::Numa => Self::Numa,
-            StealPolicy::BestOfTwo => Self::BestOfTwo,
-            StealPolicy::BestOfMany => Self::BestOfMany,
-            StealPolicy::RandProb => Self::RandProb,
-            StealPolicy::NumaProb => Self::NumaProb,
         }
     }
 }

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use corelane_report::{Block, Table, short, times};
+use corelane_simulate::Policy;
 use serde::Serialize;
 
 use super::cell::{Setting, StealCell};
-use crate::options::{StealPolicy, StealTest, ThiefDistance};
+use crate::options::{StealTest, ThiefDistance};
 
 const NOTE: &str = "Measured in J. Wang (2024), §4.6.2 and §4.2.1, on x86-88T and arm-96T, beside other implementations: its \
     bbq and tokioq are here bbq-spmc and tokio-ring. Ratios are of throughputs, of puts, gets and steals together. Losses \
@@ -152,7 +153,7 @@ impl Claim {
             }
             Self::Numa(queue) => {
                 let cells = of(queue, StealTest::Pool);
-                let is_numa = |cell: &StealCell| has(cell, StealPolicy::Numa);
+                let is_numa = |cell: &StealCell| has(cell, Policy::Numa);
                 largest(&cells, &cells, |a, b| {
                     is_numa(a) && !is_numa(b) && a.setting.percent() == b.setting.percent()
                 })
@@ -160,16 +161,14 @@ impl Claim {
             Self::NumaProb(queue) => {
                 let mut cells = of(queue, StealTest::Pool);
                 cells.retain(|cell| cell.setting.percent() == 100);
-                largest(&cells, &cells, |a, b| {
-                    has(a, StealPolicy::NumaProb) && has(b, StealPolicy::Numa)
-                })
+                largest(&cells, &cells, |a, b| has(a, Policy::NumaProb) && has(b, Policy::Numa))
             }
         }
     }
 }
 
 /// Whether it is a pool with this policy.
-fn has(cell: &StealCell, wanted: StealPolicy) -> bool {
+fn has(cell: &StealCell, wanted: Policy) -> bool {
     matches!(cell.setting, Setting::Pool { policy, .. } if policy == wanted)
 }
 

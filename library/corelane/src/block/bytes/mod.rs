@@ -63,12 +63,12 @@ mod sides;
 #[doc(hidden)]
 pub use items::{BbqBytes, ItemConsumer, ItemProducer};
 
-use core::fmt;
 use core::mem::ManuallyDrop;
-use core::ops::{Deref, DerefMut};
-use core::slice;
+
+pub use crate::bytes::record::{Claim, ClaimError, Record};
 
 use crate::block::layout::Nothing;
+use crate::bytes::record::{self, Claims, Records};
 use crate::queue::{Backing, CapacityError, Config, TryPopError, handles};
 use crate::region::Run;
 use granules::GRANULE;
@@ -127,35 +127,8 @@ impl Producer {
     /// [`Closed`](ClaimError::Closed) if there is no room and all consumers are gone.
     #[inline]
     pub fn claim(&mut self, len: usize) -> Result<Claim<'_>, ClaimError> {
-        let room = self.allocate(len)?;
-        Ok(self.claimed(room))
-    }
-
-    /// The first half of a claim.
-    #[inline]
-    pub(crate) fn allocate(&mut self, len: usize) -> Result<(Run, usize), ClaimError> {
-        let most = self.max_len();
-        if len > most {
-            return Err(ClaimError::TooLarge { len, most });
-        }
-        let run = self.sender.allocate(len).map_err(|nothing| match nothing {
-            _ if self.is_closed() => ClaimError::Closed,
-            Nothing::AtAll => ClaimError::Full,
-            Nothing::Yet => ClaimError::Busy,
-        })?;
-        Ok((run, len))
-    }
-
-    /// The second half: what was allocated for `len` bytes.
-    #[inline]
-    pub(crate) fn claimed(&self, (run, len): (Run, usize)) -> Claim<'_> {
-        Claim {
-            sender: &self.sender,
-            run,
-            len,
-            #[cfg(feature = "std")]
-            written: 0,
-        }
+        let run = self.allocate(len)?;
+        Ok(Claim::new(self, run, len, ()))
     }
 
     /// Appends a copy of `bytes` as a record.
@@ -165,10 +138,7 @@ impl Producer {
     /// As [`claim`](Self::claim).
     #[inline]
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), ClaimError> {
-        let mut claim = self.claim(bytes.len())?;
-        claim.copy_from_slice(bytes);
-        claim.commit();
-        Ok(())
+        self.claim(bytes.len()).map(|claim| claim.commit_copy(bytes))
     }
 
     /// Length of the longest record, in bytes.
@@ -228,19 +198,7 @@ impl Consumer {
     #[inline]
     pub fn try_pop(&mut self) -> Result<Record<'_>, TryPopError> {
         let found = self.reserve()?;
-        Ok(self.record(found))
-    }
-
-    /// The first half of a pop.
-    #[inline]
-    pub(crate) fn reserve(&mut self) -> Result<(Run, usize), TryPopError> {
-        self.receiver.reserve()
-    }
-
-    /// The second half: what was reserved.
-    #[inline]
-    pub(crate) fn record(&self, (run, len): (Run, usize)) -> Record<'_> {
-        Record { receiver: &self.receiver, run, len }
+        Ok(Record::new(self, found, ()))
     }
 
     /// Bytes that the queue always has room for: see [`Producer::capacity`].
@@ -267,202 +225,99 @@ impl Consumer {
     }
 }
 
-/// Room for a record, from [`Producer::claim`]. Dropping a claim [aborts](Self::abort) it.
-///
-/// The bytes are those that were in the ring before: zeros or parts of old records. The first byte is aligned to 16
-/// bytes.
-///
-/// # Leaks
-///
-/// If a claim is forgotten ([`core::mem::forget`]), no record behind it is ever popped. Pops say
-/// [`Busy`](TryPopError::Busy) for ever. In the end claims say busy or full for ever.
-#[must_use = "dropping a claim aborts it"]
-pub struct Claim<'a> {
-    sender: &'a Sender<u8>,
-    run: Run,
-    len: usize,
-    /// Bytes written through [`std::io::Write`].
-    #[cfg(feature = "std")]
-    written: usize,
-}
-
-impl Claim<'_> {
-    /// Appends the bytes that were written through [`std::io::Write`] as a record.
-    #[cfg(feature = "std")]
-    pub fn commit_written(self) {
-        let written = self.written;
-        self.commit_len(written);
-    }
-
-    /// Appends the record.
-    #[inline]
-    pub fn commit(self) {
-        let len = self.len;
-        self.commit_len(len);
-    }
-
-    /// Appends the first `len` bytes as a record. The rest is left unused.
-    ///
-    /// # Panics
-    ///
-    /// If fewer bytes were claimed. Then the claim is aborted.
-    #[inline]
-    pub fn commit_len(self, len: usize) {
-        assert!(len <= self.len, "{len} bytes to commit of {} that were claimed", self.len);
-        let claim = ManuallyDrop::new(self);
-        claim.sender.commit(claim.run, len);
-    }
-
-    /// Gives the room up. The room comes back when a later [`try_pop`](Consumer::try_pop) passes it, or when a claim
-    /// finds no other room and only aborted claims are in front of it.
-    #[inline]
-    pub fn abort(self) {}
-}
-
-impl Drop for Claim<'_> {
-    fn drop(&mut self) {
-        self.sender.abort(self.run);
-    }
-}
-
-impl Deref for Claim<'_> {
-    type Target = [u8];
+impl Claims for Producer {
+    type Allocated = Run;
+    type Room<'a> = Room<'a>;
+    const CHANGES_IN_VAIN: bool = true;
 
     #[inline]
-    fn deref(&self) -> &[u8] {
-        let bytes = self.sender.array().to_fill(self.run.position, self.len);
-        // SAFETY: the bytes are initialised, and this claim's alone until it is committed or dropped.
-        unsafe { slice::from_raw_parts(bytes, self.len) }
-    }
-}
-
-impl DerefMut for Claim<'_> {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut [u8] {
-        let bytes = self.sender.array().to_fill(self.run.position, self.len);
-        // SAFETY: as in `deref`. Nothing that other threads look at is among them.
-        unsafe { slice::from_raw_parts_mut(bytes, self.len) }
-    }
-}
-
-/// Each write continues where the last one ended, from the start of the claim on. Bytes that don't fit are not written.
-///
-/// ```
-/// use std::io::Write;
-///
-/// use corelane::bytes;
-///
-/// let (mut tx, mut rx) = bytes::queue(4096)?;
-/// let mut claim = tx.claim(tx.max_len())?;
-/// write!(claim, "{} items in {} ms", 7, 3)?;
-/// claim.commit_written();
-/// assert_eq!(*rx.try_pop()?, *b"7 items in 3 ms");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[cfg(feature = "std")]
-impl std::io::Write for Claim<'_> {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let written = self.written;
-        let n = (&mut self[written..]).write(bytes)?;
-        self.written += n;
-        Ok(n)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-/// A record in place, from [`Consumer::try_pop`]. Dropping a record gives its room back.
-///
-/// The first byte is aligned to 16 bytes. Other consumers may pop other records meanwhile.
-///
-/// # Leaks
-///
-/// If a record is forgotten ([`core::mem::forget`]), its block is never reused. In the end claims say
-/// [`Busy`](ClaimError::Busy) for ever.
-pub struct Record<'a> {
-    receiver: &'a Receiver<u8>,
-    run: Run,
-    len: usize,
-}
-
-impl Drop for Record<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        self.receiver.consume(self.run);
-    }
-}
-
-impl Deref for Record<'_> {
-    type Target = [u8];
-
-    #[inline]
-    fn deref(&self) -> &[u8] {
-        let bytes = self.receiver.array().to_empty(self.run.position, self.len);
-        // SAFETY: the bytes were written before they were committed, and no producer writes them until this record is
-        // dropped.
-        unsafe { slice::from_raw_parts(bytes, self.len) }
-    }
-}
-
-/// Why there is no room for a record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ClaimError {
-    /// There is no room, as far as this side can see.
-    Full,
-    /// There is no room until popped records are dropped.
-    Busy,
-    /// There is no room, and all consumers are gone.
-    Closed,
-    /// No record may be that long, even in an empty queue.
-    TooLarge {
-        /// Bytes asked for.
-        len: usize,
-        /// Bytes of the longest record.
-        most: usize,
-    },
-}
-
-impl fmt::Display for ClaimError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Full => f.write_str("the queue is full"),
-            Self::Busy => f.write_str("the queue is busy"),
-            Self::Closed => f.write_str("the consumer is gone"),
-            Self::TooLarge { len, most } => {
-                write!(f, "a record of {len} bytes is too large here, the longest has {most}")
-            }
+    fn allocate(&mut self, len: usize) -> Result<Run, ClaimError> {
+        let most = self.max_len();
+        if len > most {
+            return Err(ClaimError::TooLarge { len, most });
         }
+        self.sender.allocate(len).map_err(|nothing| match nothing {
+            _ if self.is_closed() => ClaimError::Closed,
+            Nothing::AtAll => ClaimError::Full,
+            Nothing::Yet => ClaimError::Busy,
+        })
+    }
+
+    #[inline]
+    unsafe fn room(&mut self, run: Run) -> Room<'_> {
+        Room { producer: self, run }
+    }
+
+    fn capacity(&self) -> usize {
+        self.capacity()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.is_closed()
+    }
+
+    fn max_len(&self) -> usize {
+        self.max_len()
     }
 }
 
-impl core::error::Error for ClaimError {}
+/// Granules that a claim has taken.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Room<'a> {
+    producer: &'a mut Producer,
+    run: Run,
+}
 
-/// Allocates for [`TooLarge`](ClaimError::TooLarge) only.
-#[cfg(feature = "std")]
-impl From<ClaimError> for std::io::Error {
-    fn from(error: ClaimError) -> Self {
-        use std::io::ErrorKind;
-        match error {
-            ClaimError::Full | ClaimError::Busy => ErrorKind::WouldBlock.into(),
-            ClaimError::Closed => ErrorKind::BrokenPipe.into(),
-            ClaimError::TooLarge { .. } => Self::new(ErrorKind::InvalidInput, error),
-        }
+// SAFETY: the granules are initialised. They are this claim's alone until it commits or skips them.
+unsafe impl record::Room for Room<'_> {
+    #[inline]
+    fn bytes(&self, len: usize) -> *mut u8 {
+        self.producer.sender.array().to_fill(self.run.position, len)
+    }
+
+    #[inline]
+    fn commit(self, len: usize) {
+        let room = ManuallyDrop::new(self);
+        room.producer.sender.commit(room.run, len);
+    }
+}
+
+impl Drop for Room<'_> {
+    fn drop(&mut self) {
+        self.producer.sender.abort(self.run);
+    }
+}
+
+// SAFETY: the bytes of a record were written before they were committed. No producer writes them
+// until they are consumed.
+unsafe impl Records for Consumer {
+    type Found = Run;
+    const CHANGES_IN_VAIN: bool = true;
+
+    #[inline]
+    fn reserve(&mut self) -> Result<(Run, usize), TryPopError> {
+        self.receiver.reserve()
+    }
+
+    #[inline]
+    unsafe fn bytes(&self, run: Run, len: usize) -> *const u8 {
+        self.receiver.array().to_empty(run.position, len)
+    }
+
+    #[inline]
+    unsafe fn release(&mut self, run: Run, _: usize) {
+        self.receiver.consume(run);
+    }
+
+    fn capacity(&self) -> usize {
+        self.capacity()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.is_closed()
     }
 }
 
 handles!(@debug [] Producer);
 handles!(@debug [] Consumer);
-
-impl fmt::Debug for Claim<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Claim").field("len", &self.len).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for Record<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Record").field("len", &self.len).finish_non_exhaustive()
-    }
-}

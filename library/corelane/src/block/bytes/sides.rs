@@ -262,12 +262,12 @@ impl<T> Receiver<T> {
         self.blocks().array()
     }
 
-    /// The oldest record, with its length.
     /// Whether there is no record, aborted claims left out.
     pub(super) fn is_empty(&self) -> bool {
         matches!(self.end.try_reserve(Wanted::Skipped), Err(Nothing::AtAll))
     }
 
+    /// The oldest record, with its length.
     #[inline]
     pub(super) fn reserve(&self) -> Result<(Run, usize), TryPopError> {
         let mut closed = false;

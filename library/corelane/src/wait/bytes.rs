@@ -1,22 +1,19 @@
 //! Handles of a queue of byte records that wait.
 
-mod sealed;
-
 use core::fmt;
 use core::marker::PhantomData;
-use core::ops::{Deref, DerefMut};
-use std::io;
 use std::time::{Duration, Instant};
 
 use super::bell::Look;
 use super::sealed::Rings as _;
 use super::thread::{Habit, Strategy, Waits};
 use super::{Bells, Local};
+use crate::bytes::record;
 use crate::bytes::{self, ClaimError};
 use crate::queue::TryPopError;
-use sealed::Commits as _;
 
-/// Makes the handles of a queue of byte records wait: of [`bytes`], or of [`record_ring`](crate::record_ring).
+/// Makes the handles of a queue of byte records wait: of [`bytes`], or of
+/// [`record_ring`](crate::record_ring).
 ///
 /// ```
 /// use corelane::{record_ring, wait};
@@ -41,23 +38,25 @@ pub fn pair<P: Claims, C: Records>((tx, rx): (P, C)) -> (Producer<P>, Consumer<C
 }
 
 /// The sending side of a queue of byte records.
-pub trait Claims: sealed::Claims {}
+pub trait Claims: record::Claims {}
 
-impl<P: sealed::Claims> Claims for P {}
+impl<P: record::Claims> Claims for P {}
 
 /// The receiving side of a queue of byte records.
-pub trait Records: sealed::Records {}
+pub trait Records: record::Records {}
 
-impl<C: sealed::Records> Records for C {}
+impl<C: record::Records> Records for C {}
 
-/// A sending side of a queue of byte records, whose calls can wait for room. Where the queue allows several: clone it.
+/// A sending side of a queue of byte records, whose calls can wait for room. Where the queue allows
+/// several: clone it.
 pub struct Producer<P = bytes::Producer, B = Local> {
     pub(crate) queue: P,
     habit: Habit,
     pub(crate) bells: B,
 }
 
-/// A receiving side of a queue of byte records, whose calls can wait for a record. Where the queue allows several: clone it.
+/// A receiving side of a queue of byte records, whose calls can wait for a record. Where the queue
+/// allows several: clone it.
 pub struct Consumer<C = bytes::Consumer, B = Local> {
     pub(crate) queue: C,
     habit: Habit,
@@ -65,14 +64,17 @@ pub struct Consumer<C = bytes::Consumer, B = Local> {
 }
 
 impl<P: Claims, B: Bells> Producer<P, B> {
-    /// Claims room for a record of `len` bytes: see [`bytes::Producer::claim`]. Waits while there is none.
+    /// Claims room for a record of `len` bytes: see [`bytes::Producer::claim`]. Waits while there
+    /// is none.
     ///
-    /// Consumers may wait for records until the claim ends, also for some in front of it: don't wait for anything meanwhile. Read
-    /// from a socket first, and then claim. While claims of many lengths wait for room, a short one may wait longer than it had to.
+    /// Consumers may wait for records until the claim ends, also for some in front of it: don't
+    /// wait for anything meanwhile. Read from a socket first, and then claim. While claims of many
+    /// lengths wait for room, a short one may wait longer than it had to.
     ///
     /// # Errors
     ///
-    /// [`TooLarge`](ClaimError::TooLarge), or [`Closed`](ClaimError::Closed) if there is no room and all consumers are gone.
+    /// [`TooLarge`](ClaimError::TooLarge), or [`Closed`](ClaimError::Closed) if there is no room
+    /// and all consumers are gone.
     #[inline(always)] // as the queue's own
     pub fn claim(&mut self, len: usize) -> Result<Claim<'_, P, B>, ClaimError> {
         self.claim_by(len, None)
@@ -99,8 +101,8 @@ impl<P: Claims, B: Bells> Producer<P, B> {
     /// As [`bytes::Producer::claim`].
     #[inline(always)] // as the queue's own
     pub fn try_claim(&mut self, len: usize) -> Result<Claim<'_, P, B>, ClaimError> {
-        let room = allocate(&mut self.queue, len, &self.bells)?;
-        Ok(self.claimed(room))
+        let allocated = allocate(&mut self.queue, len, &self.bells)?;
+        Ok(self.claimed(allocated, len))
     }
 
     #[inline(always)] // as the queue's own
@@ -109,16 +111,20 @@ impl<P: Claims, B: Bells> Producer<P, B> {
         len: usize,
         until: Option<Instant>,
     ) -> Result<Claim<'_, P, B>, ClaimError> {
-        let room = match allocate(&mut self.queue, len, &self.bells) {
+        let allocated = match allocate(&mut self.queue, len, &self.bells) {
             Err(ClaimError::Full | ClaimError::Busy) => self.wait_for_room(len, until)?,
             done => done?,
         };
-        Ok(self.claimed(room))
+        Ok(self.claimed(allocated, len))
     }
 
     #[cold]
     #[inline(never)]
-    fn wait_for_room(&mut self, len: usize, until: Option<Instant>) -> Result<P::Room, ClaimError> {
+    fn wait_for_room(
+        &mut self,
+        len: usize,
+        until: Option<Instant>,
+    ) -> Result<P::Allocated, ClaimError> {
         let Self { queue, habit, bells } = self;
         // Whatever makes room rings, so busy is no reason to look again soon.
         let look = || match allocate(queue, len, bells) {
@@ -134,9 +140,9 @@ impl<P: Claims, B: Bells> Producer<P, B> {
     }
 
     #[inline(always)] // as the queue's own
-    pub(crate) fn claimed(&mut self, room: P::Room) -> Claim<'_, P, B> {
-        let Self { queue, bells, .. } = self;
-        Claim { claim: queue.claimed(room), rings: RingsAfterClaim::<P, B>(bells, PhantomData) }
+    pub(crate) fn claimed(&mut self, allocated: P::Allocated, len: usize) -> Claim<'_, P, B> {
+        let after = RingsAfterClaim(&mut self.bells, PhantomData);
+        Claim::new(&mut self.queue, allocated, len, after)
     }
 
     /// Appends a copy of `bytes` as a record. Waits while there is no room.
@@ -146,10 +152,7 @@ impl<P: Claims, B: Bells> Producer<P, B> {
     /// As [`claim`](Self::claim).
     #[inline(always)] // as the queue's own
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), ClaimError> {
-        let mut claim = self.claim(bytes.len())?;
-        claim.copy_from_slice(bytes);
-        claim.commit();
-        Ok(())
+        self.claim(bytes.len()).map(|claim| claim.commit_copy(bytes))
     }
 
     /// Length of the longest record, in bytes.
@@ -160,8 +163,8 @@ impl<P: Claims, B: Bells> Producer<P, B> {
 }
 
 impl<C: Records, B: Bells> Consumer<C, B> {
-    /// Removes the oldest record, and lends its bytes. Waits while there is none. `None` if there is none and all producers are
-    /// gone.
+    /// Removes the oldest record, and lends its bytes. Waits while there is none. `None` if there
+    /// is none and all producers are gone.
     #[inline(always)] // as the queue's own
     pub fn pop(&mut self) -> Option<Record<'_, C, B>> {
         self.pop_by(None).ok()
@@ -171,7 +174,8 @@ impl<C: Records, B: Bells> Consumer<C, B> {
     ///
     /// # Errors
     ///
-    /// [`Empty`](TryPopError::Empty) when the time is over, [`Closed`](TryPopError::Closed) if all producers are gone.
+    /// [`Empty`](TryPopError::Empty) when the time is over, [`Closed`](TryPopError::Closed) if all
+    /// producers are gone.
     pub fn pop_timeout(&mut self, timeout: Duration) -> Result<Record<'_, C, B>, TryPopError> {
         // A time beyond what the clock can tell never comes.
         self.pop_by(Instant::now().checked_add(timeout))
@@ -199,7 +203,10 @@ impl<C: Records, B: Bells> Consumer<C, B> {
 
     #[cold]
     #[inline(never)]
-    fn wait_for_record(&mut self, until: Option<Instant>) -> Result<C::Found, TryPopError> {
+    fn wait_for_record(
+        &mut self,
+        until: Option<Instant>,
+    ) -> Result<(C::Found, usize), TryPopError> {
         let Self { queue, habit, bells } = self;
         // Whatever makes a record ready rings, so busy is no reason to look again soon.
         let look = || match reserve(queue, bells) {
@@ -208,26 +215,27 @@ impl<C: Records, B: Bells> Consumer<C, B> {
         };
         let waited = habit.wait(bells.items(), until, look);
         if B::HAS_SEVERAL {
-            // A claim that ends may be in front of several records, which others have committed before.
+            // A claim that ends may be in front of several records, which others have committed
+            // before.
             bells.items().ring_and_catch();
         }
         waited.unwrap_or(Err(TryPopError::Empty))
     }
 
     #[inline(always)] // as the queue's own
-    pub(crate) fn record(&mut self, found: C::Found) -> Record<'_, C, B> {
-        let Self { queue, bells, .. } = self;
-        Record { record: queue.record(found), _rings: RingsAfterRecord(bells) }
+    pub(crate) fn record(&mut self, found: (C::Found, usize)) -> Record<'_, C, B> {
+        Record::new(&mut self.queue, found, RingsAfterRecord(&mut self.bells))
     }
 }
 
-/// Allocates, and rings for records: where the rest of a block is left unused, those behind it may become ready.
+/// Allocates, and rings for records: where the rest of a block is left unused, those behind it may
+/// become ready.
 #[inline(always)]
 fn allocate<P: Claims>(
     queue: &mut P,
     len: usize,
     bells: &impl Bells,
-) -> Result<P::Room, ClaimError> {
+) -> Result<P::Allocated, ClaimError> {
     let allocated = queue.allocate(len);
     if P::CHANGES_IN_VAIN {
         bells.items().ring_and_catch();
@@ -235,9 +243,13 @@ fn allocate<P: Claims>(
     allocated
 }
 
-/// Takes a record, or rings for room: what is unused in front of a record that is not ready comes back.
+/// Takes a record, or rings for room: what is unused in front of a record that is not ready comes
+/// back.
 #[inline(always)]
-fn reserve<C: Records>(queue: &mut C, bells: &impl Bells) -> Result<C::Found, TryPopError> {
+fn reserve<C: Records>(
+    queue: &mut C,
+    bells: &impl Bells,
+) -> Result<(C::Found, usize), TryPopError> {
     let found = queue.reserve();
     if C::CHANGES_IN_VAIN && found.is_err() {
         bells.room().ring();
@@ -292,15 +304,19 @@ macro_rules! both {
 
 both! { Producer of Claims Consumer of Records }
 
-/// Rings when it is dropped, which is after the claim before it. Exclusive, so that it may move to another thread.
-struct RingsAfterClaim<'a, P: Claims, B: Bells>(&'a mut B, PhantomData<fn(P)>);
+/// Rings when it is dropped, which is after the claim. Exclusive, so that it may move to another
+/// thread.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct RingsAfterClaim<'a, P: Claims, B: Bells>(&'a mut B, PhantomData<fn(P)>);
 
 impl<P: Claims, B: Bells> Drop for RingsAfterClaim<'_, P, B> {
     #[inline(always)] // as the queue's own
     fn drop(&mut self) {
         if P::CHANGES_IN_VAIN {
             self.0.items().ring_and_catch();
-            // An aborted claim may have been in front of committed records, and gives its room back.
+            // An aborted claim may have been in front of committed records, and gives its room
+            // back.
             self.0.room().ring();
         } else {
             self.0.items().ring();
@@ -308,8 +324,10 @@ impl<P: Claims, B: Bells> Drop for RingsAfterClaim<'_, P, B> {
     }
 }
 
-/// Rings when it is dropped, which is after the record before it.
-struct RingsAfterRecord<'a, B: Bells>(&'a mut B);
+/// Rings when it is dropped, which is after the record.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct RingsAfterRecord<'a, B: Bells>(&'a mut B);
 
 impl<B: Bells> Drop for RingsAfterRecord<'_, B> {
     #[inline(always)] // as the queue's own
@@ -318,91 +336,8 @@ impl<B: Bells> Drop for RingsAfterRecord<'_, B> {
     }
 }
 
-/// Room for a record, from [`Producer::claim`]: see [`bytes::Claim`].
-#[must_use = "dropping a claim aborts it"]
-pub struct Claim<'a, P: Claims + 'a = bytes::Producer, B: Bells = Local> {
-    claim: P::Claim<'a>,
-    rings: RingsAfterClaim<'a, P, B>,
-}
+/// Room for a record, from [`Producer::claim`].
+pub type Claim<'a, P = bytes::Producer, B = Local> = bytes::Claim<'a, P, RingsAfterClaim<'a, P, B>>;
 
-impl<P: Claims, B: Bells> Claim<'_, P, B> {
-    /// Appends the record.
-    #[inline(always)] // as the queue's own
-    pub fn commit(self) {
-        let Self { claim, rings: _rings } = self;
-        claim.commit();
-    }
-
-    /// Appends the first `len` bytes as a record. The rest is left unused.
-    ///
-    /// # Panics
-    ///
-    /// If fewer bytes were claimed. Then the claim is aborted.
-    #[inline(always)] // as the queue's own
-    pub fn commit_len(self, len: usize) {
-        let Self { claim, rings: _rings } = self;
-        claim.commit_len(len);
-    }
-
-    /// Appends the bytes that were written through [`io::Write`] as a record.
-    pub fn commit_written(self) {
-        let Self { claim, rings: _rings } = self;
-        claim.commit_written();
-    }
-
-    /// Gives the room up.
-    pub fn abort(self) {}
-}
-
-impl<P: Claims, B: Bells> Deref for Claim<'_, P, B> {
-    type Target = [u8];
-
-    #[inline(always)] // as the queue's own
-    fn deref(&self) -> &[u8] {
-        &self.claim
-    }
-}
-
-impl<P: Claims, B: Bells> DerefMut for Claim<'_, P, B> {
-    #[inline(always)] // as the queue's own
-    fn deref_mut(&mut self) -> &mut [u8] {
-        &mut self.claim
-    }
-}
-
-impl<P: Claims, B: Bells> io::Write for Claim<'_, P, B> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.claim.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// A record in place, from [`Consumer::pop`]: see [`bytes::Record`].
-pub struct Record<'a, C: Records + 'a = bytes::Consumer, B: Bells = Local> {
-    record: C::Record<'a>,
-    _rings: RingsAfterRecord<'a, B>,
-}
-
-impl<C: Records, B: Bells> Deref for Record<'_, C, B> {
-    type Target = [u8];
-
-    #[inline(always)] // as the queue's own
-    fn deref(&self) -> &[u8] {
-        &self.record
-    }
-}
-
-impl<P: Claims, B: Bells> fmt::Debug for Claim<'_, P, B> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Claim").field("len", &self.len()).finish_non_exhaustive()
-    }
-}
-
-impl<C: Records, B: Bells> fmt::Debug for Record<'_, C, B> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Record").field("len", &self.len()).finish_non_exhaustive()
-    }
-}
+/// A record in place, from [`Consumer::pop`].
+pub type Record<'a, C = bytes::Consumer, B = Local> = bytes::Record<'a, C, RingsAfterRecord<'a, B>>;
