@@ -90,10 +90,6 @@ use std::fmt;
 use std::panic::RefUnwindSafe;
 use std::sync::Arc;
 
-use corelane_loom::Queue;
-use corelane_loom::list::michael_scott::Msq;
-use corelane_loom::ring::{HeadTail, Ring};
-use corelane_loom::scq::Scq;
 use serde::{Deserialize, Serialize};
 
 use item::{Cargo, Number, Ticket, Wide};
@@ -263,7 +259,6 @@ pub fn all() -> Vec<Model> {
     models.extend(rings::models());
     models.extend(wait::models());
     models.extend(channel::models());
-    models.retain(|model| !is_left_out(model));
     models
 }
 
@@ -281,7 +276,23 @@ fn by_registry() -> Vec<Model> {
             models.extend(of_single(SingleSubject::tokens::<$queue>()));
         };
         (shared any leased: $queue:ty) => {
-            models.extend(of_bounded(SharedSubject::<Wide<Ticket>, Wide<Number>>::new::<$queue>()));
+            let wide = SharedSubject::<Wide<Ticket>, Wide<Number>>::new::<$queue>();
+            models.extend(without(lease::LEFT_OUT, of_bounded(wide)));
+        };
+        (shared any ring_hts: $queue:ty) => {
+            models.extend(without(ring::LEFT_OUT, of_shared(SharedSubject::new::<$queue>())));
+        };
+        (shared any scq: $queue:ty) => {
+            models.extend(without(scq::LEFT_OUT, of_shared(SharedSubject::new::<$queue>())));
+        };
+        (shared any lcrq_any: $queue:ty) => {
+            models.extend(without(rings::LEFT_OUT, of_shared(SharedSubject::new::<$queue>())));
+        };
+        (shared any lprq: $queue:ty) => {
+            models.extend(without(rings::LEFT_OUT, of_shared(SharedSubject::new::<$queue>())));
+        };
+        (shared any msq: $queue:ty) => {
+            models.extend(without(unbounded::LEFT_OUT, of_shared(SharedSubject::new::<$queue>())));
         };
         (shared any $id:ident: $queue:ty) => {
             models.extend(of_shared(SharedSubject::new::<$queue>()));
@@ -293,6 +304,13 @@ fn by_registry() -> Vec<Model> {
         ($($other:tt)*) => {};
     }
     corelane_loom::for_each_queue!(add);
+    models
+}
+
+/// Models that every queue has, but for those that are left out of this queue: they would change a variable more often
+/// than [loom remembers](LOOM_KEEPS_VALUES), or take long and test a part that the queue doesn't have.
+fn without(left_out: &[&str], mut models: Vec<Model>) -> Vec<Model> {
+    models.retain(|model| !left_out.contains(&model.name));
     models
 }
 
@@ -342,56 +360,4 @@ pub fn big() -> Vec<Model> {
     }
     corelane_loom::for_each_queue!(add);
     models
-}
-
-/// Whether a model that every queue has is left out for this queue: the model would change a variable more often than
-/// [loom remembers](LOOM_KEEPS_VALUES), or it takes long and tests a part that the queue doesn't have.
-fn is_left_out(model: &Model) -> bool {
-    let left_out: &[&str] = match model.queue {
-        // Each call changes the only word of its side twice.
-        id if id == <Ring<HeadTail> as Queue<Ticket>>::INFO.id => &[
-            "order_past_another_producer",
-            "false_empty_behind_a_head",
-            "producer_a_lap_behind",
-            "another_producer_goes",
-            "another_consumer_goes",
-        ],
-        // A call changes the only word of its side up to three times.
-        "leased" => &["full_of_two_producers", "producer_a_lap_behind"],
-        // A call that finds no index to take advances both sides by a position, each time the sides meet.
-        id if id == <Scq as Queue<Ticket>>::INFO.id => &[
-            "transfer",
-            "transfer_three",
-            "pool_of_buffers",
-            "another_consumer_comes",
-            "another_consumer_goes",
-            "consumer_a_lap_behind",
-            // `scq` has no blocks, and the only handle of a side works like any other.
-            "two_producers_in_a_block",
-            "two_consumers_in_a_block",
-            "two_consumers_empty_a_block",
-            "another_producer_comes",
-        ],
-        // These have no blocks.
-        "lcrq" | "lprq" => &[
-            "two_producers_in_a_block",
-            "two_consumers_in_a_block",
-            "another_producer_comes",
-            "another_consumer_comes",
-        ],
-        // `msq` has no blocks either, and no room when the consumers are gone.
-        id if id == <Msq as Queue<Ticket>>::INFO.id => &[
-            "two_producers_in_a_block",
-            "two_consumers_in_a_block",
-            "another_producer_comes",
-            "another_consumer_comes",
-            "slices_of_two_producers",
-            "slices_of_two_consumers",
-            "handles_come_and_go",
-            "false_empty_of_a_block",
-            "false_empty_behind_a_head",
-        ],
-        _ => &[],
-    };
-    left_out.contains(&model.name)
 }
