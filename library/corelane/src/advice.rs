@@ -9,6 +9,10 @@ macro_rules! advice {
     ($id:ident) => {
         concat!("**Use it** ", advice!(choose $id), ".\n\n**Don't use it** ", advice!(avoid $id), ".")
     };
+    // The same of a queue that is there only to compare or to learn.
+    (literature $id:ident) => {
+        concat!("Only with the feature `literature`.\n\n", advice!($id))
+    };
     // A row of a table of queues: link, when to use it, when not.
     (row $id:ident $path:literal) => {
         concat!("| [`", $path, "`](crate::", $path, ") | ", advice!(choose $id), " | ", advice!(avoid $id), " |")

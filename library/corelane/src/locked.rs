@@ -4,7 +4,7 @@
 //! consumer that finds no item, may return, or sleep until there is one. The thread sleeps on one of two condition
 //! variables. The other side notifies this variable if a thread waits.
 //!
-#![doc = advice!(locked)]
+#![doc = advice!(literature locked)]
 //!
 //! A thread that waits for an item or for room sleeps. A call that finds the lock taken waits for it, and may sleep in the
 //! operating system: even the `try_` calls.

@@ -3,7 +3,7 @@
 //! Lamport's ring with copies of the other side's counter. Each side updates its own shared counter only once for each
 //! batch of items.
 //!
-#![doc = advice!(mcring)]
+#![doc = advice!(literature mcring)]
 //!
 //! [`flush`](queue::Producer::flush) publishes an incomplete batch. Two threads that send to each other through two such
 //! rings deadlock if each waits for an item that the other thread has pushed but not published (§2.5).

@@ -4,7 +4,7 @@
 //! timer sets a variable; each push reads the variable, and flushes if it is set. A producer that has stopped pushing
 //! doesn't flush, as their §2.6 shows. And the shared variable has a cost.
 //!
-#![doc = advice!(mcring_sane)]
+#![doc = advice!(literature mcring_sane)]
 //!
 //! [`bqueue`](crate::b_queue) needs no timer.
 //!

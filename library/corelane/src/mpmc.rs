@@ -5,14 +5,14 @@
 #![doc = advice!(row leased "leased")]
 #![doc = advice!(row bbq "block::shared")]
 #![doc = advice!(row faaq "block::fetch_add")]
-#![doc = advice!(row ring "ring")]
-#![doc = advice!(row ring_rts "ring::RelaxedTail")]
-#![doc = advice!(row ring_hts "ring::HeadTail")]
+#![cfg_attr(feature = "literature", doc = advice!(row ring "ring"))]
+#![cfg_attr(feature = "literature", doc = advice!(row ring_rts "ring::RelaxedTail"))]
+#![cfg_attr(feature = "literature", doc = advice!(row ring_hts "ring::HeadTail"))]
 #![doc = advice!(row scq "scq")]
 #![doc = advice!(row lprq "rings::lprq")]
 #![doc = advice!(row lcrq "rings::lcrq")]
-#![doc = advice!(row msq "list::michael_scott")]
-#![cfg_attr(feature = "std", doc = advice!(row locked "locked"))]
+#![cfg_attr(feature = "literature", doc = advice!(row msq "list::michael_scott"))]
+#![cfg_attr(all(feature = "std", feature = "literature"), doc = advice!(row locked "locked"))]
 //!
 //! Each page says how a thread that is stopped in the middle of a call affects other threads. A thread that is killed
 //! in the middle of a call, or never runs again, is stopped for ever. The handle of this thread is never dropped. So

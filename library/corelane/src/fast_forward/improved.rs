@@ -46,31 +46,70 @@ pub(crate) const fn per_line<S>() -> usize {
 
 /// A queue for at least `capacity` items of any type.
 ///
+/// ```
+/// use corelane::fast_forward::improved;
+///
+/// let (mut tx, mut rx) = improved::queue(100)?;
+/// tx.try_push("hello")?;
+/// assert_eq!(rx.try_pop(), Ok("hello"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn queue<T: Send>(capacity: usize) -> Result<Ends<Flagged<T>>, CapacityError> {
+pub fn queue<T: Send>(
+    capacity: usize,
+) -> Result<(Producer<Flagged<T>>, Consumer<Flagged<T>>), CapacityError> {
     queue_with(Config::new(capacity))
 }
 
-/// A queue for at least `capacity` tokens, in slots of one word.
+/// As [`queue`], with all options.
 ///
 /// # Errors
 ///
 /// As [`queue`].
-pub fn token_queue<T: Token>(capacity: usize) -> Result<Ends<Packed<T>>, CapacityError> {
-    queue_with(Config::new(capacity))
+pub fn queue_with<T: Send>(
+    config: Config,
+) -> Result<(Producer<Flagged<T>>, Consumer<Flagged<T>>), CapacityError> {
+    with_slots(config)
+}
+
+/// A queue for at least `capacity` [tokens](crate::slot::Token), in slots of one word.
+///
+/// ```
+/// use corelane::fast_forward::improved;
+///
+/// let (mut tx, mut rx) = improved::token_queue(100)?;
+/// tx.try_push(Box::new(1))?;
+/// assert_eq!(*rx.try_pop()?, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`queue`].
+pub fn token_queue<T: Token>(
+    capacity: usize,
+) -> Result<(Producer<Packed<T>>, Consumer<Packed<T>>), CapacityError> {
+    token_queue_with(Config::new(capacity))
+}
+
+/// As [`token_queue`], with all options.
+///
+/// # Errors
+///
+/// As [`queue`].
+pub fn token_queue_with<T: Token>(
+    config: Config,
+) -> Result<(Producer<Packed<T>>, Consumer<Packed<T>>), CapacityError> {
+    with_slots(config)
 }
 
 /// Both handles of a queue with slots of type `S`.
-pub type Ends<S> = (Producer<S>, Consumer<S>);
-
-/// As [`queue`] and [`token_queue`], with all options.
-///
-/// # Errors
-///
-/// As [`queue`].
-pub fn queue_with<S: Slot>(config: Config) -> Result<Ends<S>, CapacityError> {
+pub(crate) fn with_slots<S: Slot>(
+    config: Config,
+) -> Result<(Producer<S>, Consumer<S>), CapacityError> {
     let h = config.distance.unwrap_or(4 * per_line::<S>()).clamp(1, 1 << 16).next_power_of_two();
     config.inexact()?;
     let len = slots_for::<Unread<S>>(config.capacity, 3 * h - 1)?;
@@ -296,4 +335,4 @@ const INFO: Info = Info {
 
 queue_type!(IffqAny of [T: Send] T: Producer<Flagged<T>>, Consumer<Flagged<T>> = queue_with; INFO.of_any("iffq-any"));
 
-queue_type!(Iffq of [T: Token] T: Producer<Packed<T>>, Consumer<Packed<T>> = queue_with; INFO);
+queue_type!(Iffq of [T: Token] T: Producer<Packed<T>>, Consumer<Packed<T>> = token_queue_with; INFO);

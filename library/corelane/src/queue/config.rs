@@ -48,8 +48,9 @@ impl Config {
 
     /// Makes a push fail as soon as `capacity` items are inside. Otherwise a queue may take more.
     ///
-    /// For exact back-pressure. [`lamport`](crate::lamport)'s queues, [`ring`](crate::ring) and `locked` can be exact. The
-    /// constructors of all other queues fail with [`CapacityError::Inexact`](crate::CapacityError::Inexact).
+    /// For exact back-pressure. [`lamport`](crate::lamport)'s queues can be exact, also [on lease](crate::leased::queue_of)
+    /// between several threads; and of the feature `literature` `ring` and `locked`. The constructors of all other queues
+    /// fail with [`CapacityError::Inexact`](crate::CapacityError::Inexact).
     pub const fn exact(mut self) -> Self {
         self.exact = true;
         self
@@ -66,8 +67,8 @@ impl Config {
         self
     }
 
-    /// Items that are published, or given back, together: the batch of [`mc_ring`](crate::mc_ring) and
-    /// [`b_queue`](crate::b_queue), and the items whose lines the consumer of [`line_ring`](crate::line_ring) gives
+    /// Items that are published, or given back, together: the batch of [`b_queue`](crate::b_queue) and
+    /// `mc_ring`, and the items whose lines the consumer of [`line_ring`](crate::line_ring) gives
     /// back together; items that the owner of [`steal::fifo`](crate::steal::bwos::fifo) pushes into a block before thieves may steal them. Other queues ignore it.
     ///
     /// Each queue's page has its default and the bounds of a value.

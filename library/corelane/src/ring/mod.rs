@@ -7,7 +7,7 @@
 //! its slots. Then it moves `tail` behind its slots, and so publishes them to the other side. So the threads of a side
 //! finish in the order in which they began.
 //!
-#![doc = advice!(ring)]
+#![doc = advice!(literature ring)]
 //!
 //! Calls are short: without contention, one compare-and-swap and one store for a slice of any length. With many threads
 //! all threads of a side wait for one cache line.

@@ -4,7 +4,7 @@
 //! claimed and not read yet. A thief advances the former over half of the items, reads them, and then moves the latter up. While they differ, no other thief may steal.
 //! The owner goes on, and reuses no slot that is not read.
 //!
-#![doc = advice!(tokio_ring)]
+#![doc = advice!(literature tokio_ring)]
 //!
 //! | | |
 //! |---|---|

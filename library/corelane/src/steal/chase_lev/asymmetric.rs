@@ -4,7 +4,7 @@
 //! Between its two steps the thief has a fence on all cores of the process, by [`membarrier(2)`](https://man7.org/linux/man-pages/man2/membarrier.2.html), and the owner needs
 //! none. Thieves have a lock among them. An owner that finds `top` behind its item takes the lock as well, and then knows whether a thief has the item.
 //!
-#![doc = advice!(abp_asymmetric)]
+#![doc = advice!(literature abp_asymmetric)]
 //!
 //! | | |
 //! |---|---|

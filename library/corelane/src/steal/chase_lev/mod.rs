@@ -3,7 +3,7 @@
 //! The owner pushes and pops at the *bottom*. A thief claims the item at the *top* by a compare-and-swap. The owner lowers `bottom` before it looks
 //! at `top`, with a fence between. Only for the last item it needs a compare-and-swap as well.
 //!
-#![doc = advice!(abp)]
+#![doc = advice!(literature abp)]
 //!
 //! | | |
 //! |---|---|
