@@ -34,9 +34,9 @@
 //! - `available`, `len`, `pop_slice` and `pop_iter` go on from ring to ring.
 //!
 //! ```
-//! use corelane::{Config, lamport::Lq, segmented};
+//! use corelane::{Config, fast_forward::FfqAny, segmented};
 //!
-//! let (mut tx, mut rx) = segmented::queue_of::<_, Lq>(Config::new(4))?;
+//! let (mut tx, mut rx) = segmented::queue_of::<_, FfqAny>(Config::new(4))?;
 //! assert_eq!(tx.push_iter(0..6), 6); // four in the first ring, two in the next one
 //! rx.read_chunk_exact(3)?.commit_all();
 //! assert_eq!(rx.read_chunk_exact(3).map_err(|too_few| too_few.len).unwrap_err(), 1);
@@ -535,7 +535,7 @@ impl<T: Send, Q: SingleQueue<T>> Queue<T> for Uspsc<Q> {
 #[cfg(test)]
 mod tests {
     use crate::b_queue::BQueueAny;
-    use crate::lamport::{Lq, batched::Blq};
+    use crate::lamport::batched::Blq;
     use crate::line_ring::LineRing;
     use crate::list::linked;
     use crate::queue::MOST_COUNTED;
@@ -566,7 +566,8 @@ mod tests {
 
     #[test]
     fn chunks_of_any_length_in_rings_of_all_kinds() {
-        chunks_of_any_length::<Lq>(Config::new(16));
+        #[cfg(feature = "literature")]
+        chunks_of_any_length::<crate::lamport::Lq>(Config::new(16));
         chunks_of_any_length::<Blq>(Config::new(20));
         chunks_of_any_length::<BQueueAny>(Config::new(20));
         chunks_of_any_length::<LineRing>(Config::new(64));

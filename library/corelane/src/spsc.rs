@@ -13,7 +13,7 @@
 #![cfg_attr(feature = "literature", doc = advice!(row mcring "mc_ring"))]
 #![doc = advice!(row uspsc "segmented")]
 #![cfg_attr(feature = "literature", doc = advice!(row dspsc "list::linked"))]
-#![doc = advice!(row lq "lamport")]
+#![cfg_attr(feature = "literature", doc = advice!(row lq "lamport"))]
 #![cfg_attr(
     all(feature = "std", feature = "literature"),
     doc = advice!(row mcring_sane "mc_ring_sane")

@@ -22,6 +22,7 @@
 //! - The write barrier is a release store of the pointer that publishes a node.
 //!
 //! ```
+//! # #[cfg(feature = "literature")] {
 //! use corelane::list::linked;
 //!
 //! let (mut tx, mut rx) = linked::queue(16)?;
@@ -29,6 +30,7 @@
 //!     tx.try_push(n)?;
 //! }
 //! assert!(rx.pop_iter().eq(0..1000));
+//! # }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
