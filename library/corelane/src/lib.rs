@@ -115,6 +115,8 @@ pub mod fast_forward;
 #[doc(hidden)]
 pub mod hazard;
 pub mod lamport;
+/// Public for the models, and for `shm::Lanes`, whose queue it is; not for use by itself, and not stable.
+#[doc(hidden)]
 pub mod lanes;
 /// Public for the models, which use it without a queue; not for use, and not stable.
 #[doc(hidden)]

@@ -162,7 +162,7 @@ impl<T> core::error::Error for Closed<T> {}
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+pub fn queue<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     queue_with(Config::new(capacity))
 }
 
@@ -171,7 +171,7 @@ pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityE
 /// # Errors
 ///
 /// As [`queue`].
-pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     let len = slots_for::<Header<T>>(config.capacity, 0)?;
     let (tx, rx) = ends(config.memory, len, Header::new(config.first))?;
     let capacity = if config.exact { config.capacity } else { len };

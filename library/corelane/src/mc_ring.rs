@@ -44,7 +44,7 @@ use crate::region::{End, ends, most_slots, slots_for, slots_up_to};
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+pub fn queue<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     queue_with(Config::new(capacity))
 }
 
@@ -53,7 +53,7 @@ pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityE
 /// # Errors
 ///
 /// As [`queue`].
-pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     config.inexact()?;
     // Half of the slots that fit, since a batch is up to half of the capacity asked for.
     let wanted = slots_up_to::<Indices<T>>(most_slots::<Indices<T>>() / 2, config.capacity, 0)?;

@@ -34,9 +34,9 @@
 //! - `available`, `len`, `pop_slice` and `pop_iter` go on from ring to ring.
 //!
 //! ```
-//! use corelane::{Config, fast_forward::FfqAny, segmented};
+//! use corelane::{fast_forward::FfqAny, segmented};
 //!
-//! let (mut tx, mut rx) = segmented::queue_of::<_, FfqAny>(Config::new(4))?;
+//! let (mut tx, mut rx) = segmented::queue_of::<_, FfqAny>(4)?;
 //! assert_eq!(tx.push_iter(0..6), 6); // four in the first ring, two in the next one
 //! rx.read_chunk_exact(3)?.commit_all();
 //! assert_eq!(rx.read_chunk_exact(3).map_err(|too_few| too_few.len).unwrap_err(), 1);
@@ -109,15 +109,15 @@ pub fn queue<T: Send>(ring: usize) -> Result<(Producer<T>, Consumer<T>), Capacit
 ///
 /// As [`queue`].
 pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    queue_of(config)
+    queue_of_with(config)
 }
 
-/// As [`queue_with`], of any kind of ring.
+/// As [`queue`], of any kind of ring.
 ///
 /// ```
-/// use corelane::{Config, b_queue::BQueueAny, segmented};
+/// use corelane::{b_queue::BQueueAny, segmented};
 ///
-/// let (mut tx, _rx) = segmented::queue_of::<_, BQueueAny>(Config::new(64))?;
+/// let (mut tx, _rx) = segmented::queue_of::<_, BQueueAny>(64)?;
 /// tx.try_push("hello")?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -130,7 +130,20 @@ pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>),
 ///
 /// If making a ring or dropping an empty ring panics, the process is aborted. The library's own rings don't panic,
 /// except `mc_ring_sane` if no thread can be started.
-pub fn queue_of<T: Send, Q: SingleQueue<T>>(
+pub fn queue_of<T: Send, Q: SingleQueue<T>>(ring: usize) -> Built<Producer<T, Q>, Consumer<T, Q>> {
+    queue_of_with(Config::new(ring))
+}
+
+/// As [`queue_of`], with all options.
+///
+/// # Errors
+///
+/// As [`queue`].
+///
+/// # Panics
+///
+/// As [`queue_of`].
+pub fn queue_of_with<T: Send, Q: SingleQueue<T>>(
     config: Config,
 ) -> Built<Producer<T, Q>, Consumer<T, Q>> {
     config.inexact()?;
@@ -528,7 +541,7 @@ impl<T: Send, Q: SingleQueue<T>> Queue<T> for Uspsc<Q> {
     type Consumer = Consumer<T, Q>;
 
     fn with(config: Config) -> Built<Self::Producer, Self::Consumer> {
-        queue_of(config)
+        queue_of_with(config)
     }
 }
 
@@ -543,7 +556,7 @@ mod tests {
 
     /// A new ring has room for a chunk that the producer's ring has no room for. Then its items are in one ring.
     fn chunks_of_any_length<Q: SingleQueue<u64>>(config: Config) {
-        let (mut tx, mut rx) = super::queue_of::<u64, Q>(config).unwrap();
+        let (mut tx, mut rx) = super::queue_of_with::<u64, Q>(config).unwrap();
         let mut numbers = 0..;
         for n in 1..=config.capacity {
             for before in 0..=config.capacity {

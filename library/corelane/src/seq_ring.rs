@@ -154,6 +154,7 @@ impl<T> Stamped<T> {
 }
 
 /// The state that the sides share besides the slots.
+#[doc(hidden)]
 #[derive(Debug)]
 pub struct Header<T> {
     /// The next position to fill. The only producer updates it now and then.

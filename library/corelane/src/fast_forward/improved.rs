@@ -18,9 +18,8 @@
 //!
 //! ```
 //! use corelane::{Config, fast_forward::improved as iffq};
-//! use corelane::slot::Packed;
 //!
-//! let (mut tx, mut rx) = iffq::queue_with::<Packed<Box<u8>>>(Config::new(100).distance(32))?;
+//! let (mut tx, mut rx) = iffq::token_queue_with(Config::new(100).distance(32))?;
 //! assert_eq!(tx.capacity(), 256 - 3 * 32 + 1);
 //! tx.try_push(Box::new(1))?;
 //! assert_eq!(*rx.try_pop()?, 1);

@@ -93,7 +93,7 @@ impl<T> State for Indices<T> {
 ///
 /// If `capacity` is 0 or too large for memory.
 #[cfg(feature = "literature")]
-pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+pub fn queue<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     queue_with(Config::new(capacity))
 }
 
@@ -103,7 +103,7 @@ pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityE
 ///
 /// As [`queue`].
 #[cfg(feature = "literature")]
-pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     let len = slots_for::<Indices<T>>(config.capacity, 0)?;
     let (tx, rx) = ends(config.memory, len, Indices::new(config.first))?;
     let capacity = if config.exact { config.capacity } else { len };

@@ -122,7 +122,7 @@ impl<T> State for Header<T> {
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+pub fn queue<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     queue_with(Config::new(capacity))
 }
 
@@ -131,7 +131,7 @@ pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityE
 /// # Errors
 ///
 /// As [`queue`].
-pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     let geometry = Geometry::new::<T>(config)?;
     let (tx, rx) = ends(config.memory, geometry.lines, Header::new(config.first))?;
     empty(tx.slots(), config.first);

@@ -57,7 +57,7 @@ impl<'a, P: SingleProducer> WriteChunkUninit<'a, P> {
 
     /// The slots. The second slice is empty unless the run crosses the end of the ring. It is always empty in
     /// [mirrored](crate::Memory::Mirrored) memory.
-    pub fn as_mut_slices(&mut self) -> LentSlots<'_, P::Item> {
+    pub fn as_mut_slices(&mut self) -> (&mut [MaybeUninit<P::Item>], &mut [MaybeUninit<P::Item>]) {
         // SAFETY: the producer said that it can lend `len` slots, and the chunk has borrowed the producer mutably
         // since.
         unsafe { self.producer.lend(self.len) }
@@ -172,7 +172,7 @@ impl<'a, P: SingleProducer<Item: Default + Copy>> WriteChunk<'a, P> {
 
     /// The items. The second slice is empty unless the run crosses the end of the ring. It is always empty in
     /// [mirrored](crate::Memory::Mirrored) memory.
-    pub fn as_mut_slices(&mut self) -> LentItems<'_, P::Item> {
+    pub fn as_mut_slices(&mut self) -> (&mut [P::Item], &mut [P::Item]) {
         let (first, second) = self.0.as_mut_slices();
         // SAFETY: `new` has written all slots of the chunk, and they have been lent to the chunk since.
         unsafe {

@@ -48,7 +48,7 @@ impl Config {
 
     /// Makes a push fail as soon as `capacity` items are inside. Otherwise a queue may take more.
     ///
-    /// For exact back-pressure. [`lamport`](crate::lamport)'s queues can be exact, also [on lease](crate::leased::queue_of)
+    /// For exact back-pressure. [`lamport`](crate::lamport)'s queues can be exact, also [on lease](crate::leased::queue_of_with)
     /// between several threads; and of the feature `literature` `ring` and `locked`. The constructors of all other queues
     /// fail with [`CapacityError::Inexact`](crate::CapacityError::Inexact).
     pub const fn exact(mut self) -> Self {

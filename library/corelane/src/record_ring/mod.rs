@@ -145,12 +145,12 @@ pub(crate) fn begin(words: &Words, first: u64) {
 /// ```
 /// use corelane::{Config, record_ring};
 ///
-/// let config = Config::new(3 * record_ring::counted(1500)).block(1500);
+/// let config = Config::new(3 * record_ring::size_of_record(1500)).block(1500);
 /// let (mut tx, _rx) = record_ring::queue_with(config)?;
 /// assert!((0..3).all(|_| tx.push(&[0; 1500]).is_ok()));
 /// # Ok::<(), corelane::CapacityError>(())
 /// ```
-pub fn counted(len: usize) -> usize {
+pub fn size_of_record(len: usize) -> usize {
     words(len).saturating_mul(WORD)
 }
 

@@ -116,7 +116,7 @@ impl<T, P: Mode, C: Mode> State for Header<T, P, C> {
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+pub fn queue<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     queue_with(Config::new(capacity))
 }
 
@@ -125,7 +125,7 @@ pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityE
 /// # Errors
 ///
 /// As [`queue`].
-pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     open(config)
 }
 
@@ -143,10 +143,21 @@ pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), Capac
 /// # Errors
 ///
 /// As [`queue`].
-pub fn queue_in_modes<T, P: Mode, C: Mode>(
+pub fn queue_in_modes<T: Send, P: Mode, C: Mode>(
     capacity: usize,
 ) -> Built<Producer<T, P, C>, Consumer<T, P, C>> {
-    open(Config::new(capacity))
+    queue_in_modes_with(Config::new(capacity))
+}
+
+/// As [`queue_in_modes`], with all options.
+///
+/// # Errors
+///
+/// As [`queue`].
+pub fn queue_in_modes_with<T: Send, P: Mode, C: Mode>(
+    config: Config,
+) -> Built<Producer<T, P, C>, Consumer<T, P, C>> {
+    open(config)
 }
 
 /// Both handles of a new queue.

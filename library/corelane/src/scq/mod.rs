@@ -24,7 +24,7 @@
 //!   several indices are being put. Then it gets its position by compare-and-swap: of many threads that see the same
 //!   position only one gets it. The paper's call gets a position each time, and the paper's program reads the entry
 //!   10,000 times before it gives the position up. So a failed call costs a thousand times as much as in other queues
-//!   (Wang 2024, §2.6.2.2). With the feature `literature`, `delayed_queue_with`
+//!   (Wang 2024, §2.6.2.2). With the feature `literature`, `delayed_queue`
 //!   makes such a queue. Here the first failed push after a pop reads
 //!   each entry that its handle hasn't seen filled.
 //! - A thread that takes an index and a thread that puts one may meet at one position after the other: the first
@@ -176,7 +176,7 @@ impl<T> Slots for Numbered<T> {
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+pub fn queue<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     queue_with(Config::new(capacity))
 }
 
@@ -185,19 +185,19 @@ pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityE
 /// # Errors
 ///
 /// As [`queue`].
-pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     with_looks(config, 0)
 }
 
-/// As [`queue_with`], but as in the paper's program: a call gets a position at once, and reads the entry
+/// As [`queue`], but as in the paper's program: a call gets a position at once, and reads the entry
 /// there `looks` times before it gives the position up.
 ///
 #[doc = advice!(literature scq_delayed)]
 ///
 /// ```
-/// use corelane::{Config, TryPopError, scq};
+/// use corelane::{TryPopError, scq};
 ///
-/// let (mut tx, mut rx) = scq::delayed_queue_with(Config::new(2), 10_000)?;
+/// let (mut tx, mut rx) = scq::delayed_queue(2, 10_000)?;
 /// tx.try_push('a')?;
 /// assert_eq!(rx.try_pop(), Ok('a'));
 /// assert_eq!(rx.try_pop(), Err(TryPopError::Empty));
@@ -208,7 +208,20 @@ pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), Capac
 ///
 /// As [`queue`].
 #[cfg(feature = "literature")]
-pub fn delayed_queue_with<T>(
+pub fn delayed_queue<T: Send>(
+    capacity: usize,
+    looks: u32,
+) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    delayed_queue_with(Config::new(capacity), looks)
+}
+
+/// As [`delayed_queue`], with all options.
+///
+/// # Errors
+///
+/// As [`queue`].
+#[cfg(feature = "literature")]
+pub fn delayed_queue_with<T: Send>(
     config: Config,
     looks: u32,
 ) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
@@ -216,7 +229,10 @@ pub fn delayed_queue_with<T>(
 }
 
 /// A queue whose calls read an entry `looks` times before they give its position up.
-fn with_looks<T>(config: Config, looks: u32) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+fn with_looks<T: Send>(
+    config: Config,
+    looks: u32,
+) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     config.inexact()?;
     let n = slots_up_to::<Header<T>>(MOST_SLOTS, config.capacity, 0)?;
     let first = config.first & !(Entries::number(n) as u64 - 1);
@@ -429,7 +445,7 @@ const INFO: Info = Info {
 
 queue_type!(Scq of [T: Send] T: Producer<T>, Consumer<T> = queue_with; INFO);
 
-/// The [delayed](delayed_queue_with) queue, which reads an entry `LOOKS` times.
+/// The [delayed](delayed_queue) queue, which reads an entry `LOOKS` times.
 #[cfg(feature = "literature")]
 #[derive(Debug)]
 pub struct ScqDelayed<const LOOKS: u32>;

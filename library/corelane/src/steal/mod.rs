@@ -109,7 +109,8 @@ pub mod pool;
 #[cfg(feature = "literature")]
 pub mod run_queue;
 
-pub use bwos::{fifo::queue as fifo, lifo::queue as lifo};
+pub use bwos::fifo::{queue as fifo, queue_with as fifo_with};
+pub use bwos::lifo::{queue as lifo, queue_with as lifo_with};
 
 use crate::queue::{TryPopError, TryPushError};
 

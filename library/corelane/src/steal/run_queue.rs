@@ -64,7 +64,7 @@ const MOST_SLOTS: usize = 1 << 30;
 /// # Errors
 ///
 /// If `capacity` is 0 or too large, at most 2³⁰.
-pub fn queue<T>(capacity: usize) -> Result<Worker<T>, CapacityError> {
+pub fn queue<T: Send>(capacity: usize) -> Result<Worker<T>, CapacityError> {
     queue_with(Config::new(capacity))
 }
 
@@ -73,7 +73,7 @@ pub fn queue<T>(capacity: usize) -> Result<Worker<T>, CapacityError> {
 /// # Errors
 ///
 /// As [`queue`].
-pub fn queue_with<T>(config: Config) -> Result<Worker<T>, CapacityError> {
+pub fn queue_with<T: Send>(config: Config) -> Result<Worker<T>, CapacityError> {
     config.inexact()?;
     let slots = slots_up_to::<Header<T>>(MOST_SLOTS, config.capacity, 0)?;
     let first = config.first as u32;

@@ -1,7 +1,7 @@
 //! Byte records.
 
 use coherence::pause;
-use corelane_sim::record_ring::{Heir, Producer, counted};
+use corelane_sim::record_ring::{Heir, Producer, size_of_record};
 use corelane_sim::{CapacityError, Config};
 
 use super::{Done, ITEMS};
@@ -58,7 +58,7 @@ fn check_room(tx: &mut Producer, done: &Done) {
         pause(1);
     }
     let len = if tx.capacity().is_multiple_of(16) { 0 } else { tx.max_len() };
-    let (each, mut inside) = (counted(len), 0);
+    let (each, mut inside) = (size_of_record(len), 0);
     while inside + each <= tx.capacity() {
         // What the consumer has given back may still be in its store buffer.
         let is_pushed = (0..1000).any(|_| {

@@ -58,7 +58,7 @@ pub const INFO: Info = Info {
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn queue<T>(capacity: usize) -> Result<Worker<T>, CapacityError> {
+pub fn queue<T: Send>(capacity: usize) -> Result<Worker<T>, CapacityError> {
     queue_with(Config::new(capacity))
 }
 
@@ -67,7 +67,7 @@ pub fn queue<T>(capacity: usize) -> Result<Worker<T>, CapacityError> {
 /// # Errors
 ///
 /// As [`queue`].
-pub fn queue_with<T>(config: Config) -> Result<Worker<T>, CapacityError> {
+pub fn queue_with<T: Send>(config: Config) -> Result<Worker<T>, CapacityError> {
     let shape = Shape::new::<Header<T>>(config)?;
     let barrier = Barrier::new();
     let (end, thieves) = ends(config.memory, shape, Header::new(&shape, barrier))?;
