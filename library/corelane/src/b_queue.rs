@@ -33,6 +33,7 @@
 
 use crate::fast_forward::improved::per_line;
 use crate::fast_forward::{Unread, leading};
+use crate::queue::config::Knob;
 use crate::queue::staging::{Staged, Staging};
 use crate::queue::{
     self, CapacityError, Config, Info, LentItems, LentSlots, Producer as _, TryPopError,
@@ -108,7 +109,7 @@ pub fn token_queue_with<T: Token>(
 
 /// Both handles of a queue with slots of type `S`.
 fn with_slots<S: Slot>(config: Config) -> Result<(Producer<S>, Consumer<S>), CapacityError> {
-    config.inexact()?;
+    config.only(&[Knob::Batch])?;
     // Half of the slots that fit, since a batch is up to half of the capacity asked for.
     let wanted = slots_up_to::<Unread<S>>(most_slots::<Unread<S>>() / 2, config.capacity, 0)?;
     let batch = config.batch.unwrap_or(BATCH.min(wanted / 4)).clamp(1, (wanted / 2).max(1));

@@ -146,7 +146,9 @@ pub fn queue_of<T: Send, Q: SingleQueue<T>>(ring: usize) -> Built<Producer<T, Q>
 pub fn queue_of_with<T: Send, Q: SingleQueue<T>>(
     config: Config,
 ) -> Built<Producer<T, Q>, Consumer<T, Q>> {
-    config.inexact()?;
+    if config.exact {
+        return Err(CapacityError::Inexact);
+    }
     let (to_producer, spares) = fast_forward::queue::<SpareRing<T, Q>>(SPARES)?;
     // Each switch of the consumer gives one node back, and the next switch of the producer takes it.
     let (notes, from_producer) = linked::queue(1)?;

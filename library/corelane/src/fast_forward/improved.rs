@@ -27,6 +27,7 @@
 //! ```
 
 use super::{Unread, leading};
+use crate::queue::config::Knob;
 use crate::queue::staging::{Staged, Staging};
 use crate::queue::{
     self, CapacityError, Config, Info, LentItems, LentSlots, TryPopError, TryPushError,
@@ -110,7 +111,7 @@ pub(crate) fn with_slots<S: Slot>(
     config: Config,
 ) -> Result<(Producer<S>, Consumer<S>), CapacityError> {
     let h = config.distance.unwrap_or(4 * per_line::<S>()).clamp(1, 1 << 16).next_power_of_two();
-    config.inexact()?;
+    config.only(&[Knob::Distance])?;
     let len = slots_for::<Unread<S>>(config.capacity, 3 * h - 1)?;
     // The paper's start: clear = 0, read = write = H, limit = 2·H, all moved by the first position.
     let h = h as u64;

@@ -162,7 +162,7 @@ pub fn token_queue_with<T: Token>(
 pub(crate) fn with_slots<S: Slot>(
     config: Config,
 ) -> Result<(Producer<S>, Consumer<S>), CapacityError> {
-    config.inexact()?;
+    config.only(&[])?;
     let len = slots_for::<Unread<S>>(config.capacity, 0)?;
     let (tx, rx) = ends(config.memory, len, Unread::new(config.first))?;
     Ok((

@@ -52,6 +52,7 @@ use core::mem::needs_drop;
 use crate::carrier::{Carrier, Empties, Fills};
 use crate::memory::{AtomicU64, Ordering, keep_order};
 use crate::pad::Padded;
+use crate::queue::config::Knob;
 use crate::queue::staging::{Staged, Staging};
 use crate::queue::{
     self, CapacityError, Config, Consumer as _, Info, LentItems, LentSlots, TryPopError,
@@ -159,7 +160,7 @@ pub(crate) struct Geometry {
 
 impl Geometry {
     pub(crate) fn new<T>(config: Config) -> Result<Self, CapacityError> {
-        config.inexact()?;
+        config.only(&[Knob::Batch])?;
         let n = Line::<T>::N;
         // G more lines, which the consumer may have left and not given back. And one, so that the producer needn't wait for
         // the line that the consumer is in.

@@ -170,7 +170,7 @@ pub fn queue<T: Send>() -> Result<(Producer<T>, Consumer<T>), CapacityError> {
 ///
 /// As [`queue`].
 pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    config.inexact()?;
+    config.only(&[])?;
     queue()
 }
 

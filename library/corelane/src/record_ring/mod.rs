@@ -48,6 +48,7 @@ use core::slice;
 use crate::block::bytes::ClaimError;
 use crate::memory::{AtomicU64, Ordering, Words, keep_order};
 use crate::pad::Padded;
+use crate::queue::config::Knob;
 use crate::queue::{Backing, CapacityError, Config, Info, TryPopError, handles};
 use crate::region::{End, State, ends, most_slots};
 use crate::spin::Distance;
@@ -165,7 +166,7 @@ pub(crate) struct Geometry {
 
 impl Geometry {
     pub(crate) fn new(config: Config) -> Result<Self, CapacityError> {
-        config.inexact()?;
+        config.only(&[Knob::Block])?;
         let most = most_slots::<Header>() / 8;
         let capacity = config.capacity.div_ceil(WORD);
         let usual = (capacity.div_ceil(4).max(1) - 1) * WORD;

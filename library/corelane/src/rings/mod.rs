@@ -265,7 +265,7 @@ impl<S: RingSlot> State for Header<S> {
 ///
 /// If the capacity is 0 or too large for memory.
 pub(super) fn queue<S: RingSlot>(config: Config) -> Built<Producer<S>, Consumer<S>> {
-    config.inexact()?;
+    config.only(&[])?;
     let (asked, most) = (config.capacity, ClosableRing::<S>::MOST);
     if asked == 0 || asked > most {
         return Err(CapacityError::OutOfRange { asked, most });

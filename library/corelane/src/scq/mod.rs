@@ -233,7 +233,7 @@ fn with_looks<T: Send>(
     config: Config,
     looks: u32,
 ) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    config.inexact()?;
+    config.only(&[])?;
     let n = slots_up_to::<Header<T>>(MOST_SLOTS, config.capacity, 0)?;
     let first = config.first & !(Entries::number(n) as u64 - 1);
     let shape = SlotShape { n, first, looks };

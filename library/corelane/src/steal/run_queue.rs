@@ -74,7 +74,7 @@ pub fn queue<T: Send>(capacity: usize) -> Result<Worker<T>, CapacityError> {
 ///
 /// As [`queue`].
 pub fn queue_with<T: Send>(config: Config) -> Result<Worker<T>, CapacityError> {
-    config.inexact()?;
+    config.only(&[])?;
     let slots = slots_up_to::<Header<T>>(MOST_SLOTS, config.capacity, 0)?;
     let first = config.first as u32;
     let head = Padded(AtomicU64::new(Head { claimed: first, oldest: first }.word()));
