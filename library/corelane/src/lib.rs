@@ -2,7 +2,7 @@
 //!
 //! A queue has two sides. The handles of one side are its producers, the handles of the other side its consumers. If a
 //! side may have several handles, a handle can be cloned. Otherwise the only handle of the side also lends slots, to be
-//! filled or read in place. The calls of a queue never wait for room or for an item (except `push` and `pop` of `locked`).
+//! filled or read in place. The calls of a queue never wait for room or for an item.
 //! A [`channel`] waits: threads and tasks sleep until there is a message, or room. [`wait::pair`] makes the handles of any queue wait.
 //!
 //! ```
@@ -73,6 +73,17 @@
 //!
 //! A queue is busy while the other call runs: some nanoseconds, or longer if the calling thread loses its core. Calls
 //! for slices, and iterators, retry for about a microsecond. Then they end as at a full or empty queue.
+//!
+//! # Names
+//!
+//! | name | what it does |
+//! |---|---|
+//! | `queue`, `token_queue`, `unbounded_queue`… | makes a queue for a capacity; the same with `_with` takes a [`Config`] with all options |
+//! | `try_push`, `try_pop`, `try_send`, `try_recv`, `try_claim` | never waits. Without `try_` the call waits, with `_timeout` or `_deadline` at most so long, with `_async` as a task. Only [`overwrite`] has a `push` that never needs to wait |
+//! | `push_slice`, `pop_slice`, `push_iter`, `pop_iter` | moves as many items as it can at once, and never waits |
+//! | `push_all`, `send_all` | waits until all items are in |
+//! | `pop_many`, `recv_many` | waits for the first item, and takes what is there, up to a number |
+//! | `is_closed` | whether the other side is gone. The errors of a channel say `Disconnected`, as those of `std` and of crossbeam-channel |
 //!
 //! # Errors
 //!

@@ -24,7 +24,7 @@
 //! use corelane::record_ring;
 //!
 //! let (mut tx, mut rx) = record_ring::queue(1 << 16)?;
-//! let mut claim = tx.claim(1500)?;
+//! let mut claim = tx.try_claim(1500)?;
 //! let received = claim.len() - 1000; // a read from a socket, say
 //! claim[..received].fill(7);
 //! claim.commit_len(received);
@@ -148,7 +148,7 @@ pub(crate) fn begin(words: &Words, first: u64) {
 ///
 /// let config = Config::new(3 * record_ring::size_of_record(1500)).block(1500);
 /// let (mut tx, _rx) = record_ring::queue_with(config)?;
-/// assert!((0..3).all(|_| tx.push(&[0; 1500]).is_ok()));
+/// assert!((0..3).all(|_| tx.try_push(&[0; 1500]).is_ok()));
 /// # Ok::<(), corelane::CapacityError>(())
 /// ```
 pub fn size_of_record(len: usize) -> usize {
@@ -243,7 +243,7 @@ impl Producer {
     /// room, or popped records are still held. [`Closed`](ClaimError::Closed) if there is no room and the consumer is gone. Never
     /// [`Busy`](ClaimError::Busy).
     #[inline(always)]
-    pub fn claim(&mut self, len: usize) -> Result<Claim<'_>, ClaimError> {
+    pub fn try_claim(&mut self, len: usize) -> Result<Claim<'_>, ClaimError> {
         let len = self.allocate(len)?;
         Ok(self.claimed(len))
     }
@@ -333,10 +333,10 @@ impl Producer {
     ///
     /// # Errors
     ///
-    /// As [`claim`](Self::claim).
+    /// As [`try_claim`](Self::try_claim).
     #[inline(always)]
-    pub fn push(&mut self, bytes: &[u8]) -> Result<(), ClaimError> {
-        let mut claim = self.claim(bytes.len())?;
+    pub fn try_push(&mut self, bytes: &[u8]) -> Result<(), ClaimError> {
+        let mut claim = self.try_claim(bytes.len())?;
         claim.copy_from_slice(bytes);
         claim.commit();
         Ok(())
@@ -520,7 +520,7 @@ macro_rules! both {
 
 both! { Producer Consumer }
 
-/// Room for a record, from [`Producer::claim`]. A claim that is dropped, or forgotten, leaves the queue as it was.
+/// Room for a record, from [`Producer::try_claim`]. A claim that is dropped, or forgotten, leaves the queue as it was.
 ///
 /// The bytes are those that were in the ring before: zeros or parts of old records. The first byte is aligned to 8 bytes.
 #[must_use = "dropping a claim gives it up"]

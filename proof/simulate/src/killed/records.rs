@@ -32,9 +32,9 @@ pub(super) fn push(side: Heir, done: &Done, is_victim: bool) {
     while next < ITEMS && !is_dead() {
         // Every third one is claimed in vain before.
         if next % 3 == 0 {
-            _ = tx.claim(24).map(|mut claim| claim.fill(255));
+            _ = tx.try_claim(24).map(|mut claim| claim.fill(255));
         }
-        let is_pushed = tx.push(&record(next)).is_ok();
+        let is_pushed = tx.try_push(&record(next)).is_ok();
         if is_dead() {
             return;
         }
@@ -63,7 +63,7 @@ fn check_room(tx: &mut Producer, done: &Done) {
         // What the consumer has given back may still be in its store buffer.
         let is_pushed = (0..1000).any(|_| {
             pause(1);
-            tx.push(&vec![0; len]).is_ok()
+            tx.try_push(&vec![0; len]).is_ok()
         });
         assert!(is_pushed, "{inside} bytes are inside, and {each} more have no room");
         inside += each;

@@ -46,7 +46,7 @@
 //! use corelane::{Config, block::bytes};
 //!
 //! let (mut tx, mut rx) = bytes::queue_with(Config::new(1 << 16).block(1500))?;
-//! let mut claim = tx.claim(1500)?;
+//! let mut claim = tx.try_claim(1500)?;
 //! let received = claim.len() - 1000; // a read from a socket, say
 //! claim[..received].fill(7);
 //! claim.commit_len(received);
@@ -126,7 +126,7 @@ impl Producer {
     /// room. [`Busy`](ClaimError::Busy) if there is no room because popped records are still held.
     /// [`Closed`](ClaimError::Closed) if there is no room and all consumers are gone.
     #[inline]
-    pub fn claim(&mut self, len: usize) -> Result<Claim<'_>, ClaimError> {
+    pub fn try_claim(&mut self, len: usize) -> Result<Claim<'_>, ClaimError> {
         let room = self.allocate(len)?;
         Ok(self.claimed(room))
     }
@@ -162,10 +162,10 @@ impl Producer {
     ///
     /// # Errors
     ///
-    /// As [`claim`](Self::claim).
+    /// As [`try_claim`](Self::try_claim).
     #[inline]
-    pub fn push(&mut self, bytes: &[u8]) -> Result<(), ClaimError> {
-        let mut claim = self.claim(bytes.len())?;
+    pub fn try_push(&mut self, bytes: &[u8]) -> Result<(), ClaimError> {
+        let mut claim = self.try_claim(bytes.len())?;
         claim.copy_from_slice(bytes);
         claim.commit();
         Ok(())
@@ -188,7 +188,7 @@ impl Producer {
     ///
     /// ```
     /// let (mut tx, mut rx) = corelane::bytes::queue(256)?;
-    /// tx.push(b"seventeen letters")?;
+    /// tx.try_push(b"seventeen letters")?;
     /// assert_eq!(tx.len(), 32);
     /// drop(rx.try_pop()?);
     /// assert!(rx.is_empty());
@@ -267,7 +267,7 @@ impl Consumer {
     }
 }
 
-/// Room for a record, from [`Producer::claim`]. Dropping a claim [aborts](Self::abort) it.
+/// Room for a record, from [`Producer::try_claim`]. Dropping a claim [aborts](Self::abort) it.
 ///
 /// The bytes are those that were in the ring before: zeros or parts of old records. The first byte is aligned to 16
 /// bytes.
@@ -353,7 +353,7 @@ impl DerefMut for Claim<'_> {
 /// use corelane::bytes;
 ///
 /// let (mut tx, mut rx) = bytes::queue(4096)?;
-/// let mut claim = tx.claim(tx.max_len())?;
+/// let mut claim = tx.try_claim(tx.max_len())?;
 /// write!(claim, "{} items in {} ms", 7, 3)?;
 /// claim.commit_written();
 /// assert_eq!(*rx.try_pop()?, *b"7 items in 3 ms");

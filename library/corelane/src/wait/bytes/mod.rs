@@ -65,7 +65,7 @@ pub struct Consumer<C = bytes::Consumer, B = Local> {
 }
 
 impl<P: Claims, B: Bells> Producer<P, B> {
-    /// Claims room for a record of `len` bytes: see [`bytes::Producer::claim`]. Waits while there is none.
+    /// Claims room for a record of `len` bytes: see [`bytes::Producer::try_claim`]. Waits while there is none.
     ///
     /// Consumers may wait for records until the claim ends, also for some in front of it: don't wait for anything meanwhile. Read
     /// from a socket first, and then claim. While claims of many lengths wait for room, a short one may wait longer than it had to.
@@ -96,7 +96,7 @@ impl<P: Claims, B: Bells> Producer<P, B> {
     ///
     /// # Errors
     ///
-    /// As [`bytes::Producer::claim`].
+    /// As [`bytes::Producer::try_claim`].
     #[inline(always)] // as the queue's own
     pub fn try_claim(&mut self, len: usize) -> Result<Claim<'_, P, B>, ClaimError> {
         let room = allocate(&mut self.queue, len, &self.bells)?;
