@@ -36,7 +36,7 @@ use crate::fast_forward::{Unread, leading};
 use crate::queue::config::Knob;
 use crate::queue::staging::{Staged, Staging};
 use crate::queue::{
-    self, CapacityError, Config, Info, LentItems, LentSlots, Producer as _, TryPopError,
+    self, Built, CapacityError, Config, Info, LentItems, LentSlots, Producer as _, TryPopError,
     TryPushError, answered_by, full, handles, queue_type, try_pop_by,
 };
 use crate::region::{End, ends, most_slots, slots_for, slots_up_to};
@@ -59,9 +59,7 @@ const BATCH: usize = 256;
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn queue<T: Send>(
-    capacity: usize,
-) -> Result<(Producer<Flagged<T>>, Consumer<Flagged<T>>), CapacityError> {
+pub fn queue<T: Send>(capacity: usize) -> Built<Producer<Flagged<T>>, Consumer<Flagged<T>>> {
     queue_with(Config::new(capacity))
 }
 
@@ -70,9 +68,7 @@ pub fn queue<T: Send>(
 /// # Errors
 ///
 /// As [`queue`].
-pub fn queue_with<T: Send>(
-    config: Config,
-) -> Result<(Producer<Flagged<T>>, Consumer<Flagged<T>>), CapacityError> {
+pub fn queue_with<T: Send>(config: Config) -> Built<Producer<Flagged<T>>, Consumer<Flagged<T>>> {
     with_slots(config)
 }
 
@@ -90,9 +86,7 @@ pub fn queue_with<T: Send>(
 /// # Errors
 ///
 /// As [`queue`].
-pub fn token_queue<T: Token>(
-    capacity: usize,
-) -> Result<(Producer<Packed<T>>, Consumer<Packed<T>>), CapacityError> {
+pub fn token_queue<T: Token>(capacity: usize) -> Built<Producer<Packed<T>>, Consumer<Packed<T>>> {
     token_queue_with(Config::new(capacity))
 }
 
@@ -103,7 +97,7 @@ pub fn token_queue<T: Token>(
 /// As [`queue`].
 pub fn token_queue_with<T: Token>(
     config: Config,
-) -> Result<(Producer<Packed<T>>, Consumer<Packed<T>>), CapacityError> {
+) -> Built<Producer<Packed<T>>, Consumer<Packed<T>>> {
     with_slots(config)
 }
 

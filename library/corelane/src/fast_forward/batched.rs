@@ -28,7 +28,8 @@
 use super::improved as iffq;
 pub use super::improved::Consumer;
 use crate::queue::{
-    self, CapacityError, Config, Info, LentSlots, TryPushError, answered_by, handles, queue_type,
+    self, Built, CapacityError, Config, Info, LentSlots, TryPushError, answered_by, handles,
+    queue_type,
 };
 use crate::slot::{Flagged, Packed, Slot, Token};
 
@@ -46,9 +47,7 @@ use crate::slot::{Flagged, Packed, Slot, Token};
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn queue<T: Send>(
-    capacity: usize,
-) -> Result<(Producer<Flagged<T>>, Consumer<Flagged<T>>), CapacityError> {
+pub fn queue<T: Send>(capacity: usize) -> Built<Producer<Flagged<T>>, Consumer<Flagged<T>>> {
     queue_with(Config::new(capacity))
 }
 
@@ -57,9 +56,7 @@ pub fn queue<T: Send>(
 /// # Errors
 ///
 /// As [`queue`].
-pub fn queue_with<T: Send>(
-    config: Config,
-) -> Result<(Producer<Flagged<T>>, Consumer<Flagged<T>>), CapacityError> {
+pub fn queue_with<T: Send>(config: Config) -> Built<Producer<Flagged<T>>, Consumer<Flagged<T>>> {
     with_slots(config)
 }
 
@@ -77,9 +74,7 @@ pub fn queue_with<T: Send>(
 /// # Errors
 ///
 /// As [`queue`].
-pub fn token_queue<T: Token>(
-    capacity: usize,
-) -> Result<(Producer<Packed<T>>, Consumer<Packed<T>>), CapacityError> {
+pub fn token_queue<T: Token>(capacity: usize) -> Built<Producer<Packed<T>>, Consumer<Packed<T>>> {
     token_queue_with(Config::new(capacity))
 }
 
@@ -90,7 +85,7 @@ pub fn token_queue<T: Token>(
 /// As [`queue`].
 pub fn token_queue_with<T: Token>(
     config: Config,
-) -> Result<(Producer<Packed<T>>, Consumer<Packed<T>>), CapacityError> {
+) -> Built<Producer<Packed<T>>, Consumer<Packed<T>>> {
     with_slots(config)
 }
 

@@ -30,7 +30,7 @@ use super::{Unread, leading};
 use crate::queue::config::Knob;
 use crate::queue::staging::{Staged, Staging};
 use crate::queue::{
-    self, CapacityError, Config, Info, LentItems, LentSlots, TryPopError, TryPushError,
+    self, Built, CapacityError, Config, Info, LentItems, LentSlots, TryPopError, TryPushError,
     answered_by, full, handles, queue_type, try_pop_by,
 };
 use crate::region::{End, ends, slots_for};
@@ -58,9 +58,7 @@ pub(crate) const fn per_line<S>() -> usize {
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn queue<T: Send>(
-    capacity: usize,
-) -> Result<(Producer<Flagged<T>>, Consumer<Flagged<T>>), CapacityError> {
+pub fn queue<T: Send>(capacity: usize) -> Built<Producer<Flagged<T>>, Consumer<Flagged<T>>> {
     queue_with(Config::new(capacity))
 }
 
@@ -69,9 +67,7 @@ pub fn queue<T: Send>(
 /// # Errors
 ///
 /// As [`queue`].
-pub fn queue_with<T: Send>(
-    config: Config,
-) -> Result<(Producer<Flagged<T>>, Consumer<Flagged<T>>), CapacityError> {
+pub fn queue_with<T: Send>(config: Config) -> Built<Producer<Flagged<T>>, Consumer<Flagged<T>>> {
     with_slots(config)
 }
 
@@ -89,9 +85,7 @@ pub fn queue_with<T: Send>(
 /// # Errors
 ///
 /// As [`queue`].
-pub fn token_queue<T: Token>(
-    capacity: usize,
-) -> Result<(Producer<Packed<T>>, Consumer<Packed<T>>), CapacityError> {
+pub fn token_queue<T: Token>(capacity: usize) -> Built<Producer<Packed<T>>, Consumer<Packed<T>>> {
     token_queue_with(Config::new(capacity))
 }
 
@@ -102,7 +96,7 @@ pub fn token_queue<T: Token>(
 /// As [`queue`].
 pub fn token_queue_with<T: Token>(
     config: Config,
-) -> Result<(Producer<Packed<T>>, Consumer<Packed<T>>), CapacityError> {
+) -> Built<Producer<Packed<T>>, Consumer<Packed<T>>> {
     with_slots(config)
 }
 

@@ -48,7 +48,7 @@ use crate::memory::{AtomicU64, Ordering};
 use crate::pad::Padded;
 use crate::queue::staging::{Staged, Staging};
 use crate::queue::{
-    self, CapacityError, Config, Info, LentItems, LentSlots, TryPopError, TryPushError,
+    self, Built, CapacityError, Config, Info, LentItems, LentSlots, TryPopError, TryPushError,
     answered_by, full, handles, queue_type, try_pop_by,
 };
 use crate::region::{End, State, ends, slots_for};
@@ -110,9 +110,7 @@ impl<S: Slot> State for Unread<S> {
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn queue<T: Send>(
-    capacity: usize,
-) -> Result<(Producer<Flagged<T>>, Consumer<Flagged<T>>), CapacityError> {
+pub fn queue<T: Send>(capacity: usize) -> Built<Producer<Flagged<T>>, Consumer<Flagged<T>>> {
     queue_with(Config::new(capacity))
 }
 
@@ -121,9 +119,7 @@ pub fn queue<T: Send>(
 /// # Errors
 ///
 /// As [`queue`].
-pub fn queue_with<T: Send>(
-    config: Config,
-) -> Result<(Producer<Flagged<T>>, Consumer<Flagged<T>>), CapacityError> {
+pub fn queue_with<T: Send>(config: Config) -> Built<Producer<Flagged<T>>, Consumer<Flagged<T>>> {
     with_slots(config)
 }
 
@@ -141,9 +137,7 @@ pub fn queue_with<T: Send>(
 /// # Errors
 ///
 /// As [`queue`].
-pub fn token_queue<T: Token>(
-    capacity: usize,
-) -> Result<(Producer<Packed<T>>, Consumer<Packed<T>>), CapacityError> {
+pub fn token_queue<T: Token>(capacity: usize) -> Built<Producer<Packed<T>>, Consumer<Packed<T>>> {
     token_queue_with(Config::new(capacity))
 }
 
@@ -154,7 +148,7 @@ pub fn token_queue<T: Token>(
 /// As [`queue`].
 pub fn token_queue_with<T: Token>(
     config: Config,
-) -> Result<(Producer<Packed<T>>, Consumer<Packed<T>>), CapacityError> {
+) -> Built<Producer<Packed<T>>, Consumer<Packed<T>>> {
     with_slots(config)
 }
 

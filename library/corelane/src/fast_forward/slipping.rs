@@ -24,7 +24,8 @@ use super::leading;
 use crate::fast_forward;
 use crate::memory::pause;
 use crate::queue::{
-    self, CapacityError, Config, Info, LentItems, TryPopError, answered_by, handles, queue_type,
+    self, Built, CapacityError, Config, Info, LentItems, TryPopError, answered_by, handles,
+    queue_type,
 };
 use crate::slot::{Flagged, Packed, Slot, Token};
 
@@ -42,9 +43,7 @@ use crate::slot::{Flagged, Packed, Slot, Token};
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn queue<T: Send>(
-    capacity: usize,
-) -> Result<(Producer<Flagged<T>>, Consumer<Flagged<T>>), CapacityError> {
+pub fn queue<T: Send>(capacity: usize) -> Built<Producer<Flagged<T>>, Consumer<Flagged<T>>> {
     queue_with(Config::new(capacity))
 }
 
@@ -53,9 +52,7 @@ pub fn queue<T: Send>(
 /// # Errors
 ///
 /// As [`queue`].
-pub fn queue_with<T: Send>(
-    config: Config,
-) -> Result<(Producer<Flagged<T>>, Consumer<Flagged<T>>), CapacityError> {
+pub fn queue_with<T: Send>(config: Config) -> Built<Producer<Flagged<T>>, Consumer<Flagged<T>>> {
     with_slots(config)
 }
 
@@ -73,9 +70,7 @@ pub fn queue_with<T: Send>(
 /// # Errors
 ///
 /// As [`queue`].
-pub fn token_queue<T: Token>(
-    capacity: usize,
-) -> Result<(Producer<Packed<T>>, Consumer<Packed<T>>), CapacityError> {
+pub fn token_queue<T: Token>(capacity: usize) -> Built<Producer<Packed<T>>, Consumer<Packed<T>>> {
     token_queue_with(Config::new(capacity))
 }
 
@@ -86,7 +81,7 @@ pub fn token_queue<T: Token>(
 /// As [`queue`].
 pub fn token_queue_with<T: Token>(
     config: Config,
-) -> Result<(Producer<Packed<T>>, Consumer<Packed<T>>), CapacityError> {
+) -> Built<Producer<Packed<T>>, Consumer<Packed<T>>> {
     with_slots(config)
 }
 

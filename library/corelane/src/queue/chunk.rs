@@ -57,6 +57,7 @@ impl<'a, P: SingleProducer> WriteChunkUninit<'a, P> {
 
     /// The slots. The second slice is empty unless the run crosses the end of the ring. It is always empty in
     /// [mirrored](crate::Memory::Mirrored) memory.
+    #[allow(clippy::type_complexity, reason = "the alias of this type is hidden")]
     pub fn as_mut_slices(&mut self) -> (&mut [MaybeUninit<P::Item>], &mut [MaybeUninit<P::Item>]) {
         // SAFETY: the producer said that it can lend `len` slots, and the chunk has borrowed the producer mutably
         // since.
