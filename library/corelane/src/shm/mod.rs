@@ -38,7 +38,7 @@
 //! use corelane::shm::Lanes;
 //!
 //! // At most 8 producers at a time, each with room for 1024 items.
-//! let lanes = Lanes::<u64>::for_producers(8, 1024)?;
+//! let lanes = Lanes::<u64>::create_for_producers(8, 1024)?;
 //! let (mut tx, mut rx) = (lanes.producer()?, lanes.consumer()?);
 //! // In other processes the same, as often as there are processes.
 //! let (mut other, mut worker) = (lanes.producer()?, lanes.consumer()?);
@@ -145,7 +145,7 @@ pub type RecordConsumer = wait::bytes::Consumer<record_ring::Consumer, Bells>;
 
 /// Lanes side by side: several processes push, each in a lane of its own, and several pop from all of them.
 ///
-/// [`create`](Lane::create) makes them for 16 producers at a time, [`for_producers`](Lane::for_producers) for any number.
+/// [`create`](Lane::create) makes them for 16 producers at a time, [`create_for_producers`](Lane::create_for_producers) for any number.
 pub type Lanes<T> = Lane<Many<T>>;
 
 /// A sending side of [`Lanes`].
@@ -234,7 +234,7 @@ pub struct Lane<T: Carried + ?Sized> {
 
 impl<T: Carried + ?Sized> Lane<T> {
     /// Makes a lane for at least `capacity` items, or bytes of records. A record may take a quarter of them: see
-    /// [`create_for`](Lane::create_for).
+    /// [`create_for_records`](Lane::create_for_records).
     ///
     /// # Errors
     ///
@@ -379,7 +379,7 @@ impl Lane<[u8]> {
     ///
     /// const FRAME: usize = 640 * 480 * 3;
     ///
-    /// let lane = Lane::<[u8]>::create_for(FRAME, 8)?;
+    /// let lane = Lane::<[u8]>::create_for_records(FRAME, 8)?;
     /// assert_eq!(lane.producer()?.claim(FRAME).expect("there is room").len(), FRAME);
     /// # Ok::<(), corelane::shm::Error>(())
     /// ```
@@ -387,7 +387,7 @@ impl Lane<[u8]> {
     /// # Errors
     ///
     /// As [`create`](Self::create).
-    pub fn create_for(longest: usize, records: usize) -> Result<Self, Error> {
+    pub fn create_for_records(longest: usize, records: usize) -> Result<Self, Error> {
         let longest = longest.max(1);
         Self::of(Sizes {
             capacity: record_ring::size_of_record(longest).saturating_mul(records),

@@ -108,12 +108,12 @@ impl<S: Waits> Crowd for Each<S> {
     type Rx = ManyConsumer<Record<1>>;
 
     fn to_child(threads: usize, n: usize, child: &mut Command) -> ping_pong::Many<Self::Tx> {
-        let lanes = SideBySide::for_producers(threads, n).map_err(text)?;
+        let lanes = SideBySide::create_for_producers(threads, n).map_err(text)?;
         Ok((txs::<S>(&lanes, threads)?, lanes.give(child).map_err(text)?))
     }
 
     fn from_child(threads: usize, n: usize, child: &mut Command) -> ping_pong::Many<Self::Rx> {
-        let lanes = SideBySide::for_producers(threads, n).map_err(text)?;
+        let lanes = SideBySide::create_for_producers(threads, n).map_err(text)?;
         Ok((rxs::<S>(&lanes, threads)?, lanes.give(child).map_err(text)?))
     }
 
@@ -242,11 +242,11 @@ links!(Lanes carries Record<W>, Producer<Record<W>>, Consumer<Record<W>>, |items
     Lane::create(items)
 });
 links!(Records carries [u8], RecordProducer, RecordConsumer, |records, words| {
-    Lane::create_for(8 * words, records)
+    Lane::create_for_records(8 * words, records)
 });
 
 links!(Each carries Many<Record<W>>, ManyProducer<Record<W>>, ManyConsumer<Record<W>>, |items, _| {
-    Lane::for_producers(1, items)
+    Lane::create_for_producers(1, items)
 });
 
 pub(super) fn entries() -> Vec<Entry> {

@@ -152,6 +152,19 @@ impl<P: Claims, B: Bells> Producer<P, B> {
         Ok(())
     }
 
+    /// As [`push`](Self::push), without waiting.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_claim`](Self::try_claim).
+    #[inline(always)] // as the queue's own
+    pub fn try_push(&mut self, bytes: &[u8]) -> Result<(), ClaimError> {
+        let mut claim = self.try_claim(bytes.len())?;
+        claim.copy_from_slice(bytes);
+        claim.commit();
+        Ok(())
+    }
+
     /// Length of the longest record, in bytes.
     #[inline(always)] // as the queue's own
     pub fn max_len(&self) -> usize {
