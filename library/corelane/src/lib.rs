@@ -100,9 +100,9 @@
 //! a timer or locks, and the system call with which [`leased`] needs no fences. Without it the crate is `no_std` and needs `alloc`.
 //! `futures` adds `Stream` and `Sink` for channels.
 //!
-//! `literature` adds queues that are there to compare and to learn: those of papers and textbooks that another queue here
-//! improves, and those that other libraries have. It also adds macros that list all queues, for tests and measurements.
-//! It is no part of what version 1.0 promises.
+//! `literature` adds queues that are there to compare and to learn: those of papers and textbooks
+//! that another queue here improves, and those that other libraries have. It also adds macros that
+//! list all queues, for tests and measurements. It is no part of what version 1.0 promises.
 
 #![cfg_attr(not(any(feature = "std", test)), no_std)]
 // Parts of the queues that only channels and waiting handles use.
@@ -126,7 +126,8 @@ pub mod fast_forward;
 #[doc(hidden)]
 pub mod hazard;
 pub mod lamport;
-/// Public for the models, and for `shm::Lanes`, whose queue it is; not for use by itself, and not stable.
+/// Public for the models, and for `shm::Lanes`, whose queue it is; not for use by itself, and not
+/// stable.
 #[doc(hidden)]
 pub mod lanes;
 /// Public for the models, which use it without a queue; not for use, and not stable.

@@ -29,14 +29,16 @@ mod variables;
 pub use reserve::ByExchange;
 pub use variables::{Merged, Separate};
 
-/// How the counters of a block lie in memory: [`Merged`] between one producer and one consumer, otherwise [`Separate`].
+/// How the counters of a block lie in memory: [`Merged`] between one producer and one consumer,
+/// otherwise [`Separate`].
 ///
 /// A parameter of the handles' types, which no program has to name.
 pub trait Variables: variables::Variables {}
 
 impl<V: variables::Variables> Variables for V {}
 
-/// How one of several consumers takes items: [`ByExchange`], or [by fetch-and-add](fetch_add::ByAddition).
+/// How one of several consumers takes items: [`ByExchange`], or [by
+/// fetch-and-add](fetch_add::ByAddition).
 ///
 /// A parameter of the handles' types, which no program has to name.
 pub trait Reserve: reserve::Reserve {}

@@ -1,5 +1,5 @@
-//! `ffq-slip`: the FastForward queue with temporal slipping, whose consumer spins to stay some cache lines behind the
-//! producer.
+//! `ffq-slip`: the FastForward queue with temporal slipping, whose consumer spins to stay some
+//! cache lines behind the producer.
 //!
 #![doc = advice!(literature ffq_slip)]
 //!
@@ -93,8 +93,8 @@ fn with_slots<S: Slot>(config: Config) -> Result<(Producer<S>, Consumer<S>), Cap
 
 /// A consumer that keeps its distance from the producer, by FastForward's `adjust_slip`.
 ///
-/// Distances are in cache lines. The paper's consumer reads both counters to know the distance. Here the slots' states
-/// give the distance, and the producer publishes no counter.
+/// Distances are in cache lines. The paper's consumer reads both counters to know the distance.
+/// Here the slots' states give the distance, and the producer publishes no counter.
 pub struct Consumer<S: Slot> {
     consumer: fast_forward::Consumer<S>,
     until_adjust: u32,

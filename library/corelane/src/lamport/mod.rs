@@ -1,7 +1,7 @@
 //! Lamport's queue, the textbook ring, and the queues that improve it: [`lazy`] and [`batched`].
 //!
-//! Two shared counters, `write` and `read`, say how far each side has come. An operation reads the other side's counter,
-//! or a copy of it, and advances its own.
+//! Two shared counters, `write` and `read`, say how far each side has come. An operation reads the
+//! other side's counter, or a copy of it, and advances its own.
 //!
 //! # `lq`
 //!

@@ -4,7 +4,8 @@ use super::error::CapacityError;
 
 /// The options of a queue.
 ///
-/// A constructor refuses an option that its queue doesn't have. Only the [memory](Self::memory) is a wish.
+/// A constructor refuses an option that its queue doesn't have. Only the [memory](Self::memory) is
+/// a wish.
 ///
 /// ```
 /// use corelane::{Config, Memory, spsc};
@@ -62,15 +63,17 @@ impl Config {
 
     /// Makes a push fail as soon as `capacity` items are inside. Otherwise a queue may take more.
     ///
-    /// For exact back-pressure. [`lamport`](crate::lamport)'s queues can be exact, also [on lease](crate::leased::queue_of_with)
-    /// between several threads; and of the feature `literature` `ring` and `locked`. The constructors of all other queues
-    /// fail with [`CapacityError::Inexact`](crate::CapacityError::Inexact).
+    /// For exact back-pressure. [`lamport`](crate::lamport)'s queues can be exact, also [on
+    /// lease](crate::leased::queue_of_with) between several threads; and of the feature
+    /// `literature` `ring` and `locked`. The constructors of all other queues fail with
+    /// [`CapacityError::Inexact`](crate::CapacityError::Inexact).
     pub const fn exact(mut self) -> Self {
         self.exact = true;
         self
     }
 
-    /// Refuses options that a queue hasn't, which would have no effect; `has` are those that it has.
+    /// Refuses options that a queue hasn't, which would have no effect; `has` are those that it
+    /// has.
     pub(crate) fn only(self, has: &[Knob]) -> Result<(), CapacityError> {
         let refused = |knob, is_given| is_given && !has.contains(&knob);
         if refused(Knob::Exact, self.exact) {
@@ -93,10 +96,11 @@ impl Config {
         self
     }
 
-    /// Items that are published, or given back, together: the batch of [`b_queue`](crate::b_queue) and `mc_ring`, and the
-    /// items whose lines the consumer of [`line_ring`](crate::line_ring) gives back together; items that the owner of
-    /// [`steal::fifo`](crate::steal::bwos::fifo) pushes into a block before thieves may steal them.
-    /// Other queues refuse it: [`CapacityError::Unused`](crate::CapacityError::Unused).
+    /// Items that are published, or given back, together: the batch of [`b_queue`](crate::b_queue)
+    /// and `mc_ring`, and the items whose lines the consumer of [`line_ring`](crate::line_ring)
+    /// gives back together; items that the owner of [`steal::fifo`](crate::steal::bwos::fifo)
+    /// pushes into a block before thieves may steal them. Other queues refuse it:
+    /// [`CapacityError::Unused`](crate::CapacityError::Unused).
     ///
     /// Each queue's page has its default and the bounds of a value.
     pub const fn batch(mut self, items: usize) -> Self {
@@ -113,8 +117,9 @@ impl Config {
         self
     }
 
-    /// Slots of a partition, the paper's `H`: of the [improved FastForward queue](crate::fast_forward::improved), with
-    /// or without [batches](crate::fast_forward::batched). Other queues refuse it, as [`batch`](Self::batch).
+    /// Slots of a partition, the paper's `H`: of the [improved FastForward
+    /// queue](crate::fast_forward::improved), with or without
+    /// [batches](crate::fast_forward::batched). Other queues refuse it, as [`batch`](Self::batch).
     ///
     /// The queue's page has the default and the bounds of a value.
     pub const fn distance(mut self, slots: usize) -> Self {

@@ -156,10 +156,14 @@ impl fmt::Display for CapacityError {
                 write!(f, "no memory for a queue of {}, choose a smaller capacity", Size(*bytes))
             }
             Self::Inexact => f.write_str(
-                "this queue can't say full at an exact number of items, choose another one, such as `lamport::lazy`",
+                "this queue can't say full at an exact number of items, choose another one, such as \
+                 `lamport::lazy`",
             ),
             Self::Unused { option } => {
-                write!(f, "this queue has no `Config::{option}`, leave it out or choose another queue")
+                write!(
+                    f,
+                    "this queue has no `Config::{option}`, leave it out or choose another queue"
+                )
             }
             Self::Unsupported { needs } => {
                 write!(f, "this machine does not have {needs}, choose another queue")

@@ -48,7 +48,10 @@ pub trait Queue<T> {
     ///
     /// let producers = std::env::args().count();
     /// let config = Config::new(64);
-    /// let (mut tx, mut rx) = if producers > 1 { Bbq::boxed(config)? } else { LineRing::boxed(config)? };
+    /// let (mut tx, mut rx) = match producers {
+    ///     1 => LineRing::boxed(config)?,
+    ///     _ => Bbq::boxed(config)?,
+    /// };
     /// tx.try_push(7).unwrap();
     /// assert_eq!(rx.try_pop(), Ok(7));
     /// # Ok::<(), corelane::CapacityError>(())

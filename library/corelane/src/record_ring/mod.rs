@@ -520,7 +520,8 @@ macro_rules! both {
 
 both! { Producer Consumer }
 
-/// Room for a record, from [`Producer::try_claim`]. A claim that is dropped, or forgotten, leaves the queue as it was.
+/// Room for a record, from [`Producer::try_claim`]. A claim that is dropped, or forgotten, leaves
+/// the queue as it was.
 ///
 /// The bytes are those that were in the ring before: zeros or parts of old records. The first byte is aligned to 8 bytes.
 #[must_use = "dropping a claim gives it up"]

@@ -93,7 +93,8 @@ impl Lap {
     }
 }
 
-/// A slot: the pop and the push that have got the same position meet in it. Only this crate has such slots.
+/// A slot: the pop and the push that have got the same position meet in it. Only this crate has
+/// such slots.
 pub trait RingSlot: sealed::Sealed + Sized + Send + Sync {
     /// What the slot holds.
     type Item: Send;

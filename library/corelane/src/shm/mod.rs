@@ -122,8 +122,9 @@ use header::{About, QUEUE_AT};
 pub use many::Many;
 use parts::{Bells, Heard, Naps, Sending, Taker, Taking};
 
-/// What the types of the handles are made of: the queues of [`Lanes`], and where handles sleep and what they ring, as
-/// [`wait::Local`] for handles in one process. No program has to name these types.
+/// What the types of the handles are made of: the queues of [`Lanes`], and where handles sleep and
+/// what they ring, as [`wait::Local`] for handles in one process. No program has to name these
+/// types.
 pub mod parts {
     pub use super::bells::Bells;
     pub use super::broadcast::{Heard, Naps};
@@ -145,7 +146,8 @@ pub type RecordConsumer = wait::bytes::Consumer<record_ring::Consumer, Bells>;
 
 /// Lanes side by side: several processes push, each in a lane of its own, and several pop from all of them.
 ///
-/// [`create`](Lane::create) makes them for 16 producers at a time, [`create_for_producers`](Lane::create_for_producers) for any number.
+/// [`create`](Lane::create) makes them for 16 producers at a time,
+/// [`create_for_producers`](Lane::create_for_producers) for any number.
 pub type Lanes<T> = Lane<Many<T>>;
 
 /// A sending side of [`Lanes`].
