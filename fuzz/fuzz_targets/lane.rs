@@ -111,7 +111,7 @@ fn records(capacity: usize, calls: &[[u8; 4]]) {
 
 /// Two producers and a consumer.
 fn many(capacity: usize, calls: &[[u8; 4]]) {
-    let lanes = Lanes::<[u64; 3]>::for_producers(2, capacity).expect("it is small");
+    let lanes = Lanes::<[u64; 3]>::create_for_producers(2, capacity).expect("it is small");
     let liar = Liar::new(&lanes);
     let mut other = lanes.producer().expect("new");
     let (mut tx, mut rx) = (lanes.producer().expect("new"), lanes.consumer().expect("new"));

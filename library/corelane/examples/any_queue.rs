@@ -1,13 +1,13 @@
 //! A queue that is chosen when the program runs, and a decorator that works on any handle.
 //!
-//! `cargo run --example any_queue -- lq`
+//! `cargo run --example any_queue -- llq`
 
 use std::env;
 use std::error::Error;
 use std::thread;
 
 use corelane::block::shared::Bbq;
-use corelane::lamport::Lq;
+use corelane::lamport::lazy::Llq;
 use corelane::line_ring::LineRing;
 use corelane::{Config, Producer, Queue, TryPopError, TryPushError};
 
@@ -39,10 +39,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let id = env::args().nth(1).unwrap_or_else(|| "linering".to_string());
     let config = Config::new(64);
     let (tx, mut rx) = match id.as_str() {
-        "lq" => Lq::boxed(config)?,
+        "llq" => Llq::boxed(config)?,
         "linering" => LineRing::boxed(config)?,
         "bbq" => Bbq::boxed(config)?,
-        _ => return Err("choose lq, linering or bbq".into()),
+        _ => return Err("choose llq, linering or bbq".into()),
     };
     let mut tx = Counting { inner: tx, full: 0 };
     let producer = thread::spawn(move || {

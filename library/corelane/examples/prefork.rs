@@ -30,8 +30,8 @@ mod prefork {
     }
 
     pub(super) fn run() -> Result<(), Box<dyn Error>> {
-        let jobs = Lanes::<u64>::for_producers(1, 64)?;
-        let results = Lanes::<[u64; 2]>::for_producers(WORKERS, 64)?;
+        let jobs = Lanes::<u64>::create_for_producers(1, 64)?;
+        let results = Lanes::<[u64; 2]>::create_for_producers(WORKERS, 64)?;
         let start = || -> Result<Child, Box<dyn Error>> {
             let mut worker = Command::new(std::env::current_exe()?);
             let numbers = [jobs.give(&mut worker)?, results.give(&mut worker)?];

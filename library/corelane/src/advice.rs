@@ -9,6 +9,10 @@ macro_rules! advice {
     ($id:ident) => {
         concat!("**Use it** ", advice!(choose $id), ".\n\n**Don't use it** ", advice!(avoid $id), ".")
     };
+    // The same of a queue that is there only to compare or to learn.
+    (literature $id:ident) => {
+        concat!("Only with the feature `literature`.\n\n", advice!($id))
+    };
     // A row of a table of queues: link, when to use it, when not.
     (row $id:ident $path:literal) => {
         concat!("| [`", $path, "`](crate::", $path, ") | ", advice!(choose $id), " | ", advice!(avoid $id), " |")
@@ -50,7 +54,7 @@ macro_rules! advice {
     (choose biffq) => { "when the producer has batches, the consumer waits for items, and single items must arrive as soon as with iffq" };
     (avoid biffq) => { "without batches (then biffq works as iffq), or when memory is short" };
 
-    (choose mcring) => { "for a stream that never pauses, if the queue and not the caller must form batches" };
+    (choose mcring) => { "to compare, or for a stream that never pauses, if the queue and not the caller must form batches" };
     (avoid mcring) => { "when a thread waits for an answer: an item is invisible until its batch is full or flushed" };
 
     (choose mcring_sane) => { "to measure what the timer costs" };
@@ -92,7 +96,7 @@ macro_rules! advice {
     (choose ring_rts) => { "to compare: a ring in which other threads continue while one is stopped in a call" };
     (avoid ring_rts) => { "when a pushed item must be visible at once: the item stays invisible while another push, begun before or meanwhile, is unfinished" };
 
-    (choose ring_hts) => { "when one of several consumers looks at items before a pop, or to compare" };
+    (choose ring_hts) => { "to compare, or when one of several consumers looks at items before a pop" };
     (avoid ring_hts) => { "when many threads push or pop at once: all but one of a side fail as busy" };
 
     (choose scq) => { "when a thread stopped in a call must not delay others: different priorities, or far more threads than cores" };

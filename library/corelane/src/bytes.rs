@@ -18,7 +18,7 @@ pub use record::{Claim, ClaimError, Record};
 /// use corelane::bytes;
 ///
 /// let (mut tx, mut rx) = bytes::queue(4096)?;
-/// tx.push(b"hello")?;
+/// tx.try_push(b"hello")?;
 /// assert_eq!(*rx.try_pop()?, *b"hello");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

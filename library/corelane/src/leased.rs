@@ -71,15 +71,15 @@ pub fn queue<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), Cap
 ///
 /// As [`queue`].
 pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    queue_of(config)
+    queue_of_with(config)
 }
 
-/// As [`queue_with`], of any kind of one-to-one queue.
+/// As [`queue`], of any kind of one-to-one queue.
 ///
 /// ```
-/// use corelane::{Config, leased, segmented::Uspsc};
+/// use corelane::{leased, segmented::Uspsc};
 ///
-/// let (mut tx, mut rx) = leased::queue_of::<_, Uspsc>(Config::new(1024))?;
+/// let (mut tx, mut rx) = leased::queue_of::<_, Uspsc>(1024)?;
 /// for n in 0..10_000 {
 ///     tx.try_push(n)?; // never full
 /// }
@@ -90,7 +90,27 @@ pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>),
 /// # Errors
 ///
 /// As the inner queue's.
-pub fn queue_of<T, Q: Queue<T>>(config: Config) -> Built<Producer<T, Q>, Consumer<T, Q>> {
+pub fn queue_of<T: Send, Q: Queue<T>>(capacity: usize) -> Built<Producer<T, Q>, Consumer<T, Q>> {
+    queue_of_with(Config::new(capacity))
+}
+
+/// As [`queue_of`], with all options.
+///
+/// ```
+/// use corelane::{Config, lamport::batched::Blq, leased};
+///
+/// // Full at exactly three items.
+/// let (mut tx, _rx) = leased::queue_of_with::<_, Blq>(Config::new(3).exact())?;
+/// assert_eq!(tx.push_slice(&[1, 2, 3, 4]), 3);
+/// # Ok::<(), corelane::CapacityError>(())
+/// ```
+///
+/// # Errors
+///
+/// As the inner queue's.
+pub fn queue_of_with<T: Send, Q: Queue<T>>(
+    config: Config,
+) -> Built<Producer<T, Q>, Consumer<T, Q>> {
     let (tx, rx) = Q::with(config)?;
     lease(tx, rx)
 }

@@ -2,7 +2,7 @@
 //!
 //! A queue has two sides. The handles of one side are its producers, the handles of the other side its consumers. If a
 //! side may have several handles, a handle can be cloned. Otherwise the only handle of the side also lends slots, to be
-//! filled or read in place. The calls of a queue never wait for room or for an item (except `push` and `pop` of `locked`).
+//! filled or read in place. The calls of a queue never wait for room or for an item.
 //! A [`channel`] waits: threads and tasks sleep until there is a message, or room. [`wait::pair`] makes the handles of any queue wait.
 //!
 //! ```
@@ -56,14 +56,34 @@
 //! |---|---|---|
 //! | [`block::shared`], [`block::fetch_add`], [`block::one_consumer`], [`block::one_producer`], [`block::bytes`] | while a pop from the next block is unfinished | while a push into the same block is unfinished |
 //! | [`leased`] | while another push is unfinished, or another thread is about to push | the same of pops |
-//! | [`ring`], in order | while a push or pop is unfinished and no slot is free | never, unless the queue's producers have relaxed tails |
-//! | [`ring`], relaxed tails or one at a time | as in order, and while another push is in the way | while another pop is in the way |
+#![cfg_attr(
+    feature = "literature",
+    doc = "| [`ring`], in order | while a push or pop is unfinished and no slot is free | never, unless the queue's producers have relaxed tails |"
+)]
+#![cfg_attr(
+    feature = "literature",
+    doc = "| [`ring`], relaxed tails or one at a time | as in order, and while another push is in the way | while another pop is in the way |"
+)]
 //! | [`scq`] | while other threads hold all free slots, in unfinished calls | never |
-//! | [`block::overwriting`] | while a push of an earlier lap into the next block is unfinished | while a push is unfinished |
+#![cfg_attr(
+    feature = "literature",
+    doc = "| [`block::overwriting`] | while a push of an earlier lap into the next block is unfinished | while a push is unfinished |"
+)]
 //! | [`seq_ring`] | never | while the push of the oldest item is unfinished |
 //!
 //! A queue is busy while the other call runs: some nanoseconds, or longer if the calling thread loses its core. Calls
 //! for slices, and iterators, retry for about a microsecond. Then they end as at a full or empty queue.
+//!
+//! # Names
+//!
+//! | name | what it does |
+//! |---|---|
+//! | `queue`, `token_queue`, `unbounded_queue`… | makes a queue for a capacity; the same with `_with` takes a [`Config`] with all options |
+//! | `try_push`, `try_pop`, `try_send`, `try_recv`, `try_claim` | never waits. Without `try_` the call waits, with `_timeout` or `_deadline` at most so long, with `_async` as a task. Only [`overwrite`] has a `push` that never needs to wait |
+//! | `push_slice`, `pop_slice`, `push_iter`, `pop_iter` | moves as many items as it can at once, and never waits |
+//! | `push_all`, `send_all` | waits until all items are in |
+//! | `pop_many`, `recv_many` | waits for the first item, and takes what is there, up to a number |
+//! | `is_closed` | whether the other side is gone. The errors of a channel say `Disconnected`, as those of `std` and of crossbeam-channel |
 //!
 //! # Errors
 //!
@@ -79,6 +99,10 @@
 //! `std` (default) adds [channels](channel) and handles that [wait], memory mappings ([`Memory::HugePages`], [`Memory::Mirrored`]), lanes between processes, the queues that need
 //! a timer or locks, and the system call with which [`leased`] needs no fences. Without it the crate is `no_std` and needs `alloc`.
 //! `futures` adds `Stream` and `Sink` for channels.
+//!
+//! `literature` adds queues that are there to compare and to learn: those of papers and textbooks
+//! that another queue here improves, and those that other libraries have. It also adds macros that
+//! list all queues, for tests and measurements. It is no part of what version 1.0 promises.
 
 #![cfg_attr(not(any(feature = "std", test)), no_std)]
 // Parts of the queues that only channels and waiting handles use.
@@ -102,17 +126,26 @@ pub mod fast_forward;
 #[doc(hidden)]
 pub mod hazard;
 pub mod lamport;
+/// Public for the models, and for `shm::Lanes`, whose queue it is; not for use by itself, and not
+/// stable.
+#[doc(hidden)]
 pub mod lanes;
 /// Public for the models, which use it without a queue; not for use, and not stable.
 #[doc(hidden)]
 pub mod lease;
 pub mod leased;
 pub mod line_ring;
+#[cfg(feature = "literature")]
 pub mod list;
-#[cfg(feature = "std")]
+// What `segmented` needs of it.
+#[cfg(not(feature = "literature"))]
+#[allow(dead_code)]
+mod list;
+#[cfg(all(feature = "std", feature = "literature"))]
 pub mod locked;
+#[cfg(feature = "literature")]
 pub mod mc_ring;
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", feature = "literature"))]
 pub mod mc_ring_sane;
 #[doc(hidden)]
 pub mod memory;
@@ -126,7 +159,9 @@ mod queue;
 mod random;
 pub mod record_ring;
 mod region;
+#[cfg(feature = "literature")]
 mod registry;
+#[cfg(feature = "literature")]
 pub mod ring;
 pub mod rings;
 pub mod scq;

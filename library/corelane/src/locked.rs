@@ -4,7 +4,7 @@
 //! consumer that finds no item, may return, or sleep until there is one. The thread sleeps on one of two condition
 //! variables. The other side notifies this variable if a thread waits.
 //!
-#![doc = advice!(locked)]
+#![doc = advice!(literature locked)]
 //!
 //! A thread that waits for an item or for room sleeps. A call that finds the lock taken waits for it, and may sleep in the
 //! operating system: even the `try_` calls.
@@ -45,6 +45,7 @@ use core::marker::PhantomData;
 
 use crate::memory::{Cells, Condvar, Mutex, MutexGuard};
 use crate::pad::Padded;
+use crate::queue::config::Knob;
 use crate::queue::{
     self, Backing, CapacityError, Config, Info, Producer as _, Sides, TryPopError, TryPushError,
     full, handles, queue_type,
@@ -162,7 +163,7 @@ impl<T> core::error::Error for Closed<T> {}
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+pub fn queue<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     queue_with(Config::new(capacity))
 }
 
@@ -171,7 +172,8 @@ pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityE
 /// # Errors
 ///
 /// As [`queue`].
-pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    config.only(&[Knob::Exact])?;
     let len = slots_for::<Header<T>>(config.capacity, 0)?;
     let (tx, rx) = ends(config.memory, len, Header::new(config.first))?;
     let capacity = if config.exact { config.capacity } else { len };

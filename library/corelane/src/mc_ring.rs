@@ -3,7 +3,7 @@
 //! Lamport's ring with copies of the other side's counter. Each side updates its own shared counter only once for each
 //! batch of items.
 //!
-#![doc = advice!(mcring)]
+#![doc = advice!(literature mcring)]
 //!
 //! [`flush`](queue::Producer::flush) publishes an incomplete batch. Two threads that send to each other through two such
 //! rings deadlock if each waits for an item that the other thread has pushed but not published (§2.5).
@@ -33,6 +33,7 @@
 use crate::lamport::Indices;
 use crate::memory::Ordering;
 use crate::queue::chunk;
+use crate::queue::config::Knob;
 use crate::queue::{
     self, CapacityError, Config, Info, LentItems, LentSlots, TryPopError, TryPushError,
     answered_by, full, handles, queue_type, try_pop_by,
@@ -44,7 +45,7 @@ use crate::region::{End, ends, most_slots, slots_for, slots_up_to};
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+pub fn queue<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     queue_with(Config::new(capacity))
 }
 
@@ -53,8 +54,8 @@ pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityE
 /// # Errors
 ///
 /// As [`queue`].
-pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    config.inexact()?;
+pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    config.only(&[Knob::Batch])?;
     // Half of the slots that fit, since a batch is up to half of the capacity asked for.
     let wanted = slots_up_to::<Indices<T>>(most_slots::<Indices<T>>() / 2, config.capacity, 0)?;
     let batch = config.batch.unwrap_or(256.min(wanted / 8)).min(wanted / 2).max(1) as u64;

@@ -4,7 +4,7 @@
 //! timer sets a variable; each push reads the variable, and flushes if it is set. A producer that has stopped pushing
 //! doesn't flush, as their §2.6 shows. And the shared variable has a cost.
 //!
-#![doc = advice!(mcring_sane)]
+#![doc = advice!(literature mcring_sane)]
 //!
 //! [`bqueue`](crate::b_queue) needs no timer.
 //!
@@ -41,7 +41,7 @@ const PERIOD: Duration = Duration::from_micros(10);
 /// # Panics
 ///
 /// If the timer's thread can't be started.
-pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+pub fn queue<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     queue_with(Config::new(capacity))
 }
 
@@ -54,7 +54,7 @@ pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityE
 /// # Panics
 ///
 /// As [`queue`].
-pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     let (ring, consumer) = mc_ring::queue_with(config)?;
     let due = Arc::new(Padded(AtomicBool::new(false)));
     let timer = Arc::downgrade(&due);

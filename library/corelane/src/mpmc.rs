@@ -5,14 +5,14 @@
 #![doc = advice!(row leased "leased")]
 #![doc = advice!(row bbq "block::shared")]
 #![doc = advice!(row faaq "block::fetch_add")]
-#![doc = advice!(row ring "ring")]
-#![doc = advice!(row ring_rts "ring::RelaxedTail")]
-#![doc = advice!(row ring_hts "ring::HeadTail")]
+#![cfg_attr(feature = "literature", doc = advice!(row ring "ring"))]
+#![cfg_attr(feature = "literature", doc = advice!(row ring_rts "ring::RelaxedTail"))]
+#![cfg_attr(feature = "literature", doc = advice!(row ring_hts "ring::HeadTail"))]
 #![doc = advice!(row scq "scq")]
 #![doc = advice!(row lprq "rings::lprq")]
 #![doc = advice!(row lcrq "rings::lcrq")]
-#![doc = advice!(row msq "list::michael_scott")]
-#![cfg_attr(feature = "std", doc = advice!(row locked "locked"))]
+#![cfg_attr(feature = "literature", doc = advice!(row msq "list::michael_scott"))]
+#![cfg_attr(all(feature = "std", feature = "literature"), doc = advice!(row locked "locked"))]
 //!
 //! Each page says how a thread that is stopped in the middle of a call affects other threads. A thread that is killed
 //! in the middle of a call, or never runs again, is stopped for ever. The handle of this thread is never dropped. So
@@ -21,10 +21,15 @@
 //! A thread that ends by itself is never in the middle of a call. No call panics in the middle, except in the code of an
 //! item or an iterator: then the queue stays intact.
 
-pub use crate::leased::{Consumer, Producer, queue_with};
-
+use crate::leased;
 use crate::queue::{CapacityError, Config};
 use crate::rings::lprq;
+
+/// A sending side of a [`queue`].
+pub type Producer<T> = leased::Producer<T>;
+
+/// A receiving side of a [`queue`].
+pub type Consumer<T> = leased::Consumer<T>;
 
 /// A queue for at least `capacity` items, between any number of threads on either side: the [line ring on
 /// lease](crate::leased).
@@ -43,7 +48,16 @@ use crate::rings::lprq;
 ///
 /// If `capacity` is 0 or too large for memory.
 pub fn queue<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    crate::leased::queue(capacity)
+    leased::queue(capacity)
+}
+
+/// As [`queue`], with all options.
+///
+/// # Errors
+///
+/// As [`queue`].
+pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    leased::queue_with(config)
 }
 
 /// A queue that is never full, between any number of threads on either side: the

@@ -3,7 +3,7 @@
 //! | queue | use it | don't use it |
 //! |---|---|---|
 #![doc = advice!(row seqring "seq_ring")]
-#![doc = advice!(row bbq_drop_old "block::overwriting")]
+#![cfg_attr(feature = "literature", doc = advice!(row bbq_drop_old "block::overwriting"))]
 //!
 //! [`Consumer::snapshot`] of a `seq_ring` copies all items of the queue, and leaves them there.
 

@@ -15,8 +15,8 @@ macro_rules! for_each_queue {
         $with!(single any blq: $crate::lamport::batched::Blq);
         $with!(single token ffq: $crate::fast_forward::Ffq);
         $with!(single any ffq_any: $crate::fast_forward::FfqAny);
-        $with!(single token ffq_slip: $crate::fast_forward::FfqSlip);
-        $with!(single any ffq_slip_any: $crate::fast_forward::FfqSlipAny);
+        $with!(single token ffq_slip: $crate::fast_forward::slipping::FfqSlip);
+        $with!(single any ffq_slip_any: $crate::fast_forward::slipping::FfqSlipAny);
         $with!(single token iffq: $crate::fast_forward::improved::Iffq);
         $with!(single any iffq_any: $crate::fast_forward::improved::IffqAny);
         $with!(single token biffq: $crate::fast_forward::batched::Biffq);

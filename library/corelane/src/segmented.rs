@@ -34,9 +34,9 @@
 //! - `available`, `len`, `pop_slice` and `pop_iter` go on from ring to ring.
 //!
 //! ```
-//! use corelane::{Config, lamport::Lq, segmented};
+//! use corelane::{fast_forward::FfqAny, segmented};
 //!
-//! let (mut tx, mut rx) = segmented::queue_of::<_, Lq>(Config::new(4))?;
+//! let (mut tx, mut rx) = segmented::queue_of::<_, FfqAny>(4)?;
 //! assert_eq!(tx.push_iter(0..6), 6); // four in the first ring, two in the next one
 //! rx.read_chunk_exact(3)?.commit_all();
 //! assert_eq!(rx.read_chunk_exact(3).map_err(|too_few| too_few.len).unwrap_err(), 1);
@@ -109,15 +109,15 @@ pub fn queue<T: Send>(ring: usize) -> Result<(Producer<T>, Consumer<T>), Capacit
 ///
 /// As [`queue`].
 pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    queue_of(config)
+    queue_of_with(config)
 }
 
-/// As [`queue_with`], of any kind of ring.
+/// As [`queue`], of any kind of ring.
 ///
 /// ```
-/// use corelane::{Config, b_queue::BQueueAny, segmented};
+/// use corelane::{b_queue::BQueueAny, segmented};
 ///
-/// let (mut tx, _rx) = segmented::queue_of::<_, BQueueAny>(Config::new(64))?;
+/// let (mut tx, _rx) = segmented::queue_of::<_, BQueueAny>(64)?;
 /// tx.try_push("hello")?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -130,10 +130,25 @@ pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>),
 ///
 /// If making a ring or dropping an empty ring panics, the process is aborted. The library's own rings don't panic,
 /// except `mc_ring_sane` if no thread can be started.
-pub fn queue_of<T: Send, Q: SingleQueue<T>>(
+pub fn queue_of<T: Send, Q: SingleQueue<T>>(ring: usize) -> Built<Producer<T, Q>, Consumer<T, Q>> {
+    queue_of_with(Config::new(ring))
+}
+
+/// As [`queue_of`], with all options.
+///
+/// # Errors
+///
+/// As [`queue`].
+///
+/// # Panics
+///
+/// As [`queue_of`].
+pub fn queue_of_with<T: Send, Q: SingleQueue<T>>(
     config: Config,
 ) -> Built<Producer<T, Q>, Consumer<T, Q>> {
-    config.inexact()?;
+    if config.exact {
+        return Err(CapacityError::Inexact);
+    }
     let (to_producer, spares) = fast_forward::queue::<SpareRing<T, Q>>(SPARES)?;
     // Each switch of the consumer gives one node back, and the next switch of the producer takes it.
     let (notes, from_producer) = linked::queue(1)?;
@@ -528,14 +543,14 @@ impl<T: Send, Q: SingleQueue<T>> Queue<T> for Uspsc<Q> {
     type Consumer = Consumer<T, Q>;
 
     fn with(config: Config) -> Built<Self::Producer, Self::Consumer> {
-        queue_of(config)
+        queue_of_with(config)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use crate::b_queue::BQueueAny;
-    use crate::lamport::{Lq, batched::Blq};
+    use crate::lamport::batched::Blq;
     use crate::line_ring::LineRing;
     use crate::list::linked;
     use crate::queue::MOST_COUNTED;
@@ -543,7 +558,7 @@ mod tests {
 
     /// A new ring has room for a chunk that the producer's ring has no room for. Then its items are in one ring.
     fn chunks_of_any_length<Q: SingleQueue<u64>>(config: Config) {
-        let (mut tx, mut rx) = super::queue_of::<u64, Q>(config).unwrap();
+        let (mut tx, mut rx) = super::queue_of_with::<u64, Q>(config).unwrap();
         let mut numbers = 0..;
         for n in 1..=config.capacity {
             for before in 0..=config.capacity {
@@ -566,7 +581,8 @@ mod tests {
 
     #[test]
     fn chunks_of_any_length_in_rings_of_all_kinds() {
-        chunks_of_any_length::<Lq>(Config::new(16));
+        #[cfg(feature = "literature")]
+        chunks_of_any_length::<crate::lamport::Lq>(Config::new(16));
         chunks_of_any_length::<Blq>(Config::new(20));
         chunks_of_any_length::<BQueueAny>(Config::new(20));
         chunks_of_any_length::<LineRing>(Config::new(64));

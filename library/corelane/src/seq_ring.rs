@@ -89,7 +89,7 @@ pub fn queue<T: Plain>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), Ca
 ///
 /// As [`queue`].
 pub fn queue_with<T: Plain>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    config.inexact()?;
+    config.only(&[])?;
     let (tx, rx) = sides(config)?;
     let first = first(config, tx.slots().len());
     Ok((
@@ -154,6 +154,7 @@ impl<T> Stamped<T> {
 }
 
 /// The state that the sides share besides the slots.
+#[doc(hidden)]
 #[derive(Debug)]
 pub struct Header<T> {
     /// The next position to fill. The only producer updates it now and then.

@@ -36,12 +36,15 @@ pub trait Slot: sealed::Sealed + Send {
     /// The type of the item.
     type Item;
 
+    #[doc(hidden)]
     /// An empty slot.
     fn empty() -> Self;
 
+    #[doc(hidden)]
     /// Whether the slot holds an item (or is [blocked](Self::block)).
     fn is_full(&self) -> bool;
 
+    #[doc(hidden)]
     /// Puts an item into the slot.
     ///
     /// # Safety
@@ -49,6 +52,7 @@ pub trait Slot: sealed::Sealed + Send {
     /// The caller is the producer, and has seen this slot, or one after it, empty in this lap.
     unsafe fn fill(&self, item: Self::Item);
 
+    #[doc(hidden)]
     /// Copies the item out; the slot stays full until it is cleared.
     ///
     /// # Safety
@@ -57,6 +61,7 @@ pub trait Slot: sealed::Sealed + Send {
     /// it only once.
     unsafe fn read(&self) -> Self::Item;
 
+    #[doc(hidden)]
     /// Copies the item out if there is one; the slot stays full until it is cleared.
     ///
     /// # Safety
@@ -68,9 +73,11 @@ pub trait Slot: sealed::Sealed + Send {
         self.is_full().then(|| unsafe { self.read() })
     }
 
+    #[doc(hidden)]
     /// Gives the slot back to the producer.
     fn clear(&self);
 
+    #[doc(hidden)]
     /// Makes an empty slot look full without an item, until it is cleared.
     fn block(&self);
 }

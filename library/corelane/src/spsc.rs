@@ -10,25 +10,33 @@
 #![doc = advice!(row iffq "fast_forward::improved")]
 #![doc = advice!(row biffq "fast_forward::batched")]
 #![doc = advice!(row llq "lamport::lazy")]
-#![doc = advice!(row mcring "mc_ring")]
+#![cfg_attr(feature = "literature", doc = advice!(row mcring "mc_ring"))]
 #![doc = advice!(row uspsc "segmented")]
-#![doc = advice!(row dspsc "list::linked")]
-#![doc = advice!(row lq "lamport")]
-#![cfg_attr(feature = "std", doc = advice!(row mcring_sane "mc_ring_sane"))]
+#![cfg_attr(feature = "literature", doc = advice!(row dspsc "list::linked"))]
+#![cfg_attr(feature = "literature", doc = advice!(row lq "lamport"))]
+#![cfg_attr(
+    all(feature = "std", feature = "literature"),
+    doc = advice!(row mcring_sane "mc_ring_sane")
+)]
 //!
-//! A chunk may be as long as the ring. The queues of [`lamport`](crate::lamport), [`mc_ring`](crate::mc_ring) and
-//! [`block::single`](crate::block::single) lend their slots in place. The other queues copy the items of a chunk through a
-//! buffer. This includes [`line_ring`](crate::line_ring), the default. A chunk of [`segmented`] lies in one of its rings.
-//! For blocks of hundreds of items only, take [`chunk_queue`].
+//! A chunk may be as long as the ring. The queues of [`lamport`](crate::lamport) and
+//! [`block::single`](crate::block::single) lend their slots in place, and so does `mc_ring` of the
+//! feature `literature`. The other queues copy the items of a chunk through a buffer. This includes
+//! [`line_ring`], the default. A chunk of [`segmented`] lies in one of its rings. For blocks of
+//! hundreds of items only, take [`chunk_queue`].
 //!
 //! A handle is fastest as a local variable of the loop that uses it: the compiler keeps its fields in registers.
 //! Through a reference each push or pop also stores a field.
 
-pub use crate::line_ring::{Consumer, Producer, queue_with};
-
 use crate::lamport::batched;
 use crate::queue::{CapacityError, Config};
-use crate::segmented;
+use crate::{line_ring, segmented};
+
+/// The sending side of a [`queue`].
+pub type Producer<T> = line_ring::Producer<T>;
+
+/// The receiving side of a [`queue`].
+pub type Consumer<T> = line_ring::Consumer<T>;
 
 /// A queue for at least `capacity` items: the best all-round choice.
 ///
@@ -49,7 +57,16 @@ use crate::segmented;
 ///
 /// If `capacity` is 0 or too large for memory.
 pub fn queue<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    crate::line_ring::queue(capacity)
+    line_ring::queue(capacity)
+}
+
+/// As [`queue`], with all options.
+///
+/// # Errors
+///
+/// As [`queue`].
+pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    line_ring::queue_with(config)
 }
 
 /// A queue whose chunks are its slots, for blocks of hundreds of items: the [batched Lamport queue](batched).

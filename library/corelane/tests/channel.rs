@@ -134,10 +134,10 @@ fn when_all_senders_are_gone_receivers_get_the_rest() {
         let other = tx.clone();
         tx.send(1).unwrap();
         drop(tx);
-        assert!(!rx.is_disconnected());
+        assert!(!rx.is_closed());
         other.send(2).unwrap();
         drop(other);
-        assert!(rx.is_disconnected());
+        assert!(rx.is_closed());
         assert_eq!((rx.recv(), rx.try_recv(), rx.recv()), (Ok(1), Ok(2), Err(RecvError)));
         assert_eq!(rx.try_recv(), Err(TryRecvError::Disconnected));
         assert_eq!(rx.recv_timeout(MOMENT), Err(RecvTimeoutError::Disconnected));
@@ -148,7 +148,7 @@ fn when_all_senders_are_gone_receivers_get_the_rest() {
 fn when_all_receivers_are_gone_a_send_gives_the_message_back() {
     for (tx, rx) in [bounded(4), unbounded(), bounded(0)] {
         drop((rx.clone(), rx));
-        assert!(tx.is_disconnected());
+        assert!(tx.is_closed());
         assert_eq!(tx.send(1), Err(SendError(1)));
         assert_eq!(tx.try_send(2), Err(TrySendError::Disconnected(2)));
         assert_eq!(tx.send_timeout(3, MOMENT), Err(SendTimeoutError::Disconnected(3)));
@@ -189,7 +189,7 @@ fn either_side_can_close() {
             } else {
                 rx.close()
             }
-            assert!(tx.is_disconnected() && rx.is_disconnected());
+            assert!(tx.is_closed() && rx.is_closed());
             assert_eq!(tx.clone().send(2), Err(SendError(2)));
             assert_eq!((rx.recv(), rx.recv()), (Ok(1), Err(RecvError)));
             tx.close(); // again

@@ -26,9 +26,9 @@ fn a_side_that_goes_is_noticed() {
     assert_eq!(rx.recv(), Err(RecvError));
 
     let (tx, rx) = oneshot();
-    assert!(!tx.is_disconnected());
+    assert!(!tx.is_closed());
     drop(rx);
-    assert!(tx.is_disconnected());
+    assert!(tx.is_closed());
     assert_eq!(tx.send("back"), Err(SendError("back")));
 }
 

@@ -240,7 +240,7 @@ fn a_dropped_future_loses_nothing() {
                         expected += 1;
                     }
                 }
-                assert!(rx.is_empty() && !tx.is_disconnected());
+                assert!(rx.is_empty() && !tx.is_closed());
                 expected
             })
         });

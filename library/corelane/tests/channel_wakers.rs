@@ -14,7 +14,7 @@ use corelane::channel::{
     unbounded,
 };
 use corelane::wait::Inbox;
-use corelane::{mpmc, ring, wait};
+use corelane::{mpmc, wait};
 
 fn poll<F: Future + Unpin>(future: &mut F, waker: &Waker) -> Poll<F::Output> {
     Pin::new(future).poll(&mut Context::from_waker(waker))
@@ -392,9 +392,10 @@ fn panicking_waker_of_a_producer_that_waits_for_room() {
 }
 
 /// A producer that has waited passes a ring on, to one whose waker panics: the consumer is woken for its item.
+#[cfg(feature = "literature")]
 #[test]
 fn panicking_waker_of_the_next_producer() {
-    let (mut tx, rx) = wait::pair(ring::queue(1).unwrap());
+    let (mut tx, rx) = wait::pair(corelane::ring::queue(1).unwrap());
     let mut other_tx = tx.clone();
     assert_eq!((tx.try_push(1), tx.is_full()), (Ok(()), true));
     let rx = Box::leak(Box::new(rx));

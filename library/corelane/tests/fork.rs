@@ -2,7 +2,8 @@
 
 #![cfg(target_os = "linux")]
 
-use corelane::{Config, Memory, lamport};
+use corelane::lamport::lazy;
+use corelane::{Config, Memory};
 
 /// Runs `child` in a child process, and returns the process's status.
 fn in_a_child(child: impl FnOnce()) -> i32 {
@@ -26,7 +27,7 @@ fn in_a_child(child: impl FnOnce()) -> i32 {
 fn a_child_neither_closes_nor_frees_its_parents_queue() {
     for memory in [Memory::Heap, Memory::HugePages, Memory::Mirrored] {
         let config = Config::new(512).memory(memory);
-        let (mut tx, mut rx) = lamport::queue_with::<u64>(config).unwrap();
+        let (mut tx, mut rx) = lazy::queue_with::<u64>(config).unwrap();
         assert_eq!(tx.push_slice(&[1, 2, 3]), 3);
         // The child drops both handles. This neither closes nor frees the parent's queue.
         let handles = std::mem::ManuallyDrop::new((tx, rx));

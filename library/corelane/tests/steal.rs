@@ -82,7 +82,7 @@ fn small(mut config: Config) -> Config {
 
 /// A queue starts just below the number at which the numbers of blocks in words wrap, and positions of 32 bits.
 fn about_to_wrap(config: Config, block: usize) -> Config {
-    config.block(block).first(((1 << 40) - 3) << block.ilog2())
+    config.lenient().block(block).first(((1 << 40) - 3) << block.ilog2())
 }
 
 /// All calls by one thread, beside a plain deque: what is in the queue is known, so what a call finds is, too.
@@ -215,7 +215,7 @@ impl Drop for Counted {
 fn items_are_dropped_once<W: Worker<Item = Counted>>(make: fn(Config) -> W, _: bool) {
     for (pops, steals, seizes) in [(0, 0, 0), (3, 0, 2), (1, 5, 0), (7, 3, 3), (0, 30, 30)] {
         let drops = Arc::new(AtomicUsize::new(0));
-        let mut worker = make(Config::new(20).block(4));
+        let mut worker = make(Config::new(20).lenient().block(4));
         let thief = worker.stealer();
         for _ in 0..18 {
             assert!(worker.try_push(Counted(Arc::clone(&drops))).is_ok());
@@ -233,7 +233,7 @@ fn items_are_dropped_once<W: Worker<Item = Counted>>(make: fn(Config) -> W, _: b
 fn full_queues_are_dropped<W: Worker<Item = Counted>>(make: fn(Config) -> W, _: bool) {
     for (capacity, block) in [(1, 1), (2, 1), (7, 2), (20, 4)] {
         let drops = Arc::new(AtomicUsize::new(0));
-        let mut worker = make(Config::new(capacity).block(block));
+        let mut worker = make(Config::new(capacity).lenient().block(block));
         let pushes = std::iter::repeat_with(|| worker.try_push(Counted(Arc::clone(&drops))));
         // The item that has no room is dropped, too.
         let pushed = pushes.take_while(Result::is_ok).count() + 1;
@@ -253,7 +253,7 @@ impl Drop for Bomb {
 
 /// Slots come back though an item that a thief drops panics.
 fn a_panic_in_a_thief<W: Worker<Item = Bomb>>(make: fn(Config) -> W, _: bool) {
-    let mut worker = make(Config::new(4).block(2));
+    let mut worker = make(Config::new(4).lenient().block(2));
     let thief = worker.stealer();
     for _ in 0..10 {
         for _ in 0..2 {
@@ -287,7 +287,7 @@ fn drop_panics_mid_batch<W: Worker<Item = Fragile>>(make: fn(Config) -> W, _: bo
     for bad in [[3, 3], [3, 7], [0, 1]] {
         let filled = |block| {
             let drops = Arc::new(AtomicUsize::new(0));
-            let mut worker = make(Config::new(12).block(block));
+            let mut worker = make(Config::new(12).lenient().block(block));
             for at in 0..12 {
                 let item = Fragile(Arc::clone(&drops), bad.contains(&at));
                 assert!(worker.try_push(item).is_ok());
@@ -327,7 +327,7 @@ fn queues_that_are_too_large_are_refused<W: Worker<Item = u8>>(
 ) {
     for capacity in [0, 1 << (usize::BITS - 9), 1 << (usize::BITS - 2), usize::MAX] {
         for block in [1, 1024] {
-            assert!(make(Config::new(capacity).block(block)).is_err());
+            assert!(make(Config::new(capacity).lenient().block(block)).is_err());
         }
     }
 }
@@ -357,7 +357,7 @@ fn seizing_never_says_closed() {
 }
 
 fn thieves_go_on_without_the_owner<W: Worker<Item = u64>>(make: fn(Config) -> W, _: bool) {
-    let mut worker = make(Config::new(20).block(4));
+    let mut worker = make(Config::new(20).lenient().block(4));
     let thief = worker.stealer();
     assert_eq!(thief.try_steal(), Err(TryPopError::Empty));
     (0..10).for_each(|item| worker.try_push(item).unwrap());

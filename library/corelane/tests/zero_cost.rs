@@ -19,7 +19,8 @@ fn a_push_through_the_facade_is_a_push_by_hand() {
 fn assembly_of_example() -> String {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("zero_cost");
     let status = Command::new(env!("CARGO"))
-        .args(["rustc", "--quiet", "--release", "--example", "zero_cost", "--target-dir"])
+        .args(["rustc", "--quiet", "--release", "--features", "literature"])
+        .args(["--example", "zero_cost", "--target-dir"])
         .arg(&target)
         .args(["--", "--emit", "asm", "-C", "codegen-units=1", "-C", "lto=off"])
         .current_dir(env!("CARGO_MANIFEST_DIR"))

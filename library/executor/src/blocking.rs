@@ -106,7 +106,7 @@ pub fn spawn_blocking<T: Send + 'static>(
     let call = move || {
         quietly(|| {
             // Unless it was cancelled.
-            if !answer.is_disconnected() {
+            if !answer.is_closed() {
                 drop(answer.send(Outcome::new(catch_unwind(AssertUnwindSafe(call)))));
             }
         })

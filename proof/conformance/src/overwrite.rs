@@ -152,7 +152,7 @@ fn streams<Q: Overwriting<Wide>>(habits: Habits) {
     for (producers, consumers) in [(1, 1), (2, 1), (1, 2), (2, 2), (4, 4)] {
         for (capacity, block) in [(2, 1), (16, 1), (16, 8), (512, 64)] {
             let each = scaled(habits.each * capacity.min(64) as u64 / producers as u64);
-            let config = Config::new(capacity).block(block);
+            let config = Config::new(capacity).grouped(block);
             stream::<Q>(config, producers, consumers, Habits { each, ..habits });
         }
     }

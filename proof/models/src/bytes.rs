@@ -52,7 +52,7 @@ fn record(number: u8, granules: usize) -> Vec<u8> {
 
 /// Pushes record `number`, if there is room.
 fn attempt(tx: &mut Producer, number: u8, granules: usize) -> bool {
-    match tx.push(&record(number, granules)) {
+    match tx.try_push(&record(number, granules)) {
         Ok(()) => true,
         Err(ClaimError::Full | ClaimError::Busy) => false,
         Err(error) => panic!("{error}"),
@@ -126,8 +126,8 @@ fn records_without_bytes() -> Exploration {
     explore(|| {
         let (mut tx, mut rx) = queue(2, 2);
         let producer = start(move || {
-            (0..3).take_while(|_| tx.push(&[]).is_ok()).count();
-            (0..3).filter(|_| tx.push(&[]).is_ok()).count()
+            (0..3).take_while(|_| tx.try_push(&[]).is_ok()).count();
+            (0..3).filter(|_| tx.try_push(&[]).is_ok()).count()
         });
         let mut popped = (0..2).filter(|_| rx.try_pop().is_ok_and(|r| r.is_empty())).count();
         let pushed = 3 + join([producer])[0];
@@ -178,7 +178,7 @@ fn aborted_between_two() -> Exploration {
         let mut other = tx.clone();
         push(&mut tx, 0, 1);
         let threads = [
-            start(move || other.claim(2 * GRANULE).expect("there is room").abort()),
+            start(move || other.try_claim(2 * GRANULE).expect("there is room").abort()),
             start(move || push(&mut tx, 1, 1)),
         ];
         let mut numbers = Vec::from_iter(look(&mut rx));
@@ -195,7 +195,7 @@ fn committed_in_part() -> Exploration {
     explore(|| {
         let (mut tx, mut rx) = queue(2, 4);
         let producer = start(move || {
-            let mut claim = tx.claim(3 * GRANULE).expect("there is room");
+            let mut claim = tx.try_claim(3 * GRANULE).expect("there is room");
             claim[..GRANULE].fill(0);
             claim.commit_len(GRANULE);
             push(&mut tx, 1, 1);
@@ -211,7 +211,7 @@ fn stalled_claim() -> Exploration {
     explore(|| {
         let (mut tx, mut rx) = queue(2, 4);
         let mut other = tx.clone();
-        let mut claim = tx.claim(GRANULE).expect("there is room");
+        let mut claim = tx.try_claim(GRANULE).expect("there is room");
         let producer = start(move || push(&mut other, 1, 2));
         assert_eq!(rx.try_pop().err(), Some(TryPopError::Busy));
         claim.fill(0);
@@ -288,7 +288,7 @@ fn held_while_others_go_on() -> Exploration {
 fn skipped_by_two() -> Exploration {
     explore_shared(|| {
         let (mut tx, rx) = queue(2, 2);
-        tx.claim(GRANULE).expect("there is room").abort();
+        tx.try_claim(GRANULE).expect("there is room").abort();
         push(&mut tx, 0, 1);
         push(&mut tx, 1, 1);
         let mut last = rx.clone();
@@ -327,7 +327,7 @@ fn aborted_and_reclaimed() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue(2, 2);
         for _ in 0..2 {
-            tx.claim(2 * GRANULE).expect("there is room").abort();
+            tx.try_claim(2 * GRANULE).expect("there is room").abort();
         }
         let mut last = rx.clone();
         let thread = start(move || look(&mut rx));
@@ -344,7 +344,7 @@ fn a_block_emptied_by_two() -> Exploration {
     explore_shared(|| {
         let (mut tx, rx) = queue(2, 2);
         push(&mut tx, 0, 1);
-        tx.claim(GRANULE).expect("there is room").abort();
+        tx.try_claim(GRANULE).expect("there is room").abort();
         push(&mut tx, 1, 2);
         let mut last = rx.clone();
         let threads = [rx.clone(), rx].map(|mut rx| start(move || look(&mut rx)));

@@ -93,7 +93,7 @@ fn last_sender_goes() -> Exploration {
                 note.store(1, Ordering::Relaxed);
             },
             || {
-                let has_ended = rx.is_disconnected();
+                let has_ended = rx.is_closed();
                 assert!(!has_ended || (rx.len(), noted.load(Ordering::Relaxed)) == (1, 1));
                 (rx.recv().ok(), rx.recv().ok())
             },

@@ -1,6 +1,6 @@
 //! `ffq`: temporal slipping (paper 2 §2.3). Everything else of `ffq` is in the common models.
 
-use corelane_loom::fast_forward::FfqSlipAny;
+use corelane_loom::fast_forward::slipping::FfqSlipAny;
 
 use crate::explore::{both, explore, pop_all, pop_until_closed, push_all, tiny};
 use crate::item::Cargo;

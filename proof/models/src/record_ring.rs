@@ -40,7 +40,7 @@ fn record(number: u8, words: usize) -> Vec<u8> {
 
 /// Pushes record `number`, if there is room.
 fn attempt(tx: &mut Producer, number: u8, words: usize) -> bool {
-    match tx.push(&record(number, words)) {
+    match tx.try_push(&record(number, words)) {
         Ok(()) => true,
         Err(error) => {
             assert_eq!(error, ClaimError::Full);
@@ -134,10 +134,10 @@ fn committed_in_part_and_aborted() -> Exploration {
         let (mut tx, mut rx) = queue(1);
         both(
             move || {
-                let mut claim = tx.claim(16).expect("there is room");
+                let mut claim = tx.try_claim(16).expect("there is room");
                 claim[..8].fill(0);
                 claim.commit_len(8);
-                tx.claim(16).expect("there is room").abort();
+                tx.try_claim(16).expect("there is room").abort();
                 assert!(attempt(&mut tx, 1, 0));
             },
             move || {

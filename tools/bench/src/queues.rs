@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use corelane::b_queue::BQueueAny;
 use corelane::fast_forward::FfqAny;
 use corelane::mc_ring_sane::McRingSane;
-use corelane::scq::Scq;
+use corelane::scq::ScqDelayed;
 use corelane::segmented::Uspsc;
 use corelane::{Config, Info, Queue, for_each_queue};
 
@@ -103,7 +103,7 @@ fn ours() -> Vec<Subject> {
     // Not in the registry, because it has a thread of its own.
     entries.push(single::<u64, McRingSane>("items of any type"));
     // With as many retries as the paper's program has: to see what they make of it.
-    entries.push(shared::<u64, Parcel, Scq<10_000>>("items of any type"));
+    entries.push(shared::<u64, Parcel, ScqDelayed<10_000>>("items of any type"));
     entries
 }
 

@@ -9,7 +9,7 @@
 //! The only handle of a side works with plain stores and loads until it is cloned, and again soon after all its clones
 //! are gone. An only consumer writes nothing but its position, once for each block.
 //!
-#![doc = advice!(bbq_drop_old)]
+#![doc = advice!(literature bbq_drop_old)]
 //!
 //! Items must be [plain data](crate::overwrite::Plain). If no push may be refused, take [`seq_ring`](crate::seq_ring).
 //!

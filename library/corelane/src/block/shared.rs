@@ -64,8 +64,8 @@ use core::cell::Cell;
 
 use super::single;
 use crate::block::layout::{BlockShape, Header, Nothing};
-use crate::block::reserve::{ByExchange, Reserve};
 use crate::block::variables::{Heads, Separate};
+use crate::block::{ByExchange, Reserve};
 use crate::memory::{Ordering, advance, is_before};
 use crate::queue::{
     self, CapacityError, Config, Info, Sides, TryPopError, TryPushError, answered_by, full,
@@ -79,7 +79,7 @@ use crate::spin::Retries;
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+pub fn queue<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     queue_with(Config::new(capacity))
 }
 
@@ -88,7 +88,7 @@ pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityE
 /// # Errors
 ///
 /// As [`queue`].
-pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     let (tx, rx, first) = both_ends(config)?;
     Ok((Producer::new(tx, first), Consumer::new(rx, first)))
 }

@@ -36,7 +36,7 @@
 use core::cell::Cell;
 
 use crate::block::layout::{BlockShape, Header, Nothing};
-use crate::block::variables::{Merged, Variables};
+use crate::block::{Merged, Variables};
 use crate::memory::{Ordering, pause};
 use crate::queue::chunk::{self, ReadChunk};
 use crate::queue::{
@@ -51,7 +51,7 @@ use crate::spin::Distance;
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+pub fn queue<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     queue_with(Config::new(capacity))
 }
 
@@ -60,7 +60,7 @@ pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityE
 /// # Errors
 ///
 /// As [`queue`].
-pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     let shape = BlockShape::new::<Header<T, Merged>>(config)?;
     let (tx, rx) = ends(config.memory, shape, Header::new(()))?;
     Ok((Producer::new(tx, shape.first), Consumer::new(rx, shape.first)))

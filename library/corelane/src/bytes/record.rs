@@ -75,7 +75,7 @@ pub unsafe trait Records {
     fn is_closed(&self) -> bool;
 }
 
-/// Room for a record, from [`Producer::claim`]. Dropping a claim [aborts](Self::abort) it.
+/// Room for a record, from [`Producer::try_claim`]. Dropping a claim [aborts](Self::abort) it.
 ///
 /// The bytes are those that were in the ring before: zeros or parts of old records. The first byte
 /// is aligned to 16 bytes.
@@ -180,7 +180,7 @@ impl<P: Claims, A> DerefMut for Claim<'_, P, A> {
 /// use corelane::bytes;
 ///
 /// let (mut tx, mut rx) = bytes::queue(4096)?;
-/// let mut claim = tx.claim(tx.max_len())?;
+/// let mut claim = tx.try_claim(tx.max_len())?;
 /// write!(claim, "{} items in {} ms", 7, 3)?;
 /// claim.commit_written();
 /// assert_eq!(*rx.try_pop()?, *b"7 items in 3 ms");

@@ -400,7 +400,7 @@ mod of_futures {
     impl<T, A: Access> FusedStream for RecvStream<'_, T, A> {
         fn is_terminated(&self) -> bool {
             let meeting = self.receiver.common().kind.meeting();
-            self.receiver.is_disconnected()
+            self.receiver.is_closed()
                 && self.receiver.is_empty()
                 && meeting.is_none_or(|meeting| !meeting.has_sender(None))
         }

@@ -148,7 +148,7 @@ impl<T> Sender<T> {
     }
 
     /// Whether the receiver is gone.
-    pub fn is_disconnected(&self) -> bool {
+    pub fn is_closed(&self) -> bool {
         // Relaxed: it promises nothing else.
         self.0.as_ref().is_none_or(|meeting| meeting.state.load(Ordering::Relaxed) == GONE)
     }

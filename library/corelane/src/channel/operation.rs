@@ -50,8 +50,8 @@ pub(super) trait Operation {
 impl<T, A: Access> Operation for Receiver<T, A> {
     fn is_ready(&self, own: Option<&Arc<Party>>) -> bool {
         match self.common().kind.meeting() {
-            Some(meeting) => meeting.has_sender(own) || self.is_disconnected(),
-            None => !self.is_empty() || self.is_disconnected(),
+            Some(meeting) => meeting.has_sender(own) || self.is_closed(),
+            None => !self.is_empty() || self.is_closed(),
         }
     }
 
@@ -132,13 +132,13 @@ fn leave<T>(common: &Common<T>, number: u64) {
 impl<T, A: Access> Operation for Sender<T, A> {
     fn is_ready(&self, own: Option<&Arc<Party>>) -> bool {
         match self.common().kind.meeting() {
-            Some(meeting) => meeting.has_receiver(own) || self.is_disconnected(),
-            None => !self.is_full() || self.is_disconnected(),
+            Some(meeting) => meeting.has_receiver(own) || self.is_closed(),
+            None => !self.is_full() || self.is_closed(),
         }
     }
 
     fn begin(&self) -> Option<Found> {
-        if self.is_disconnected() {
+        if self.is_closed() {
             return Some(Found::Disconnected);
         }
         if let Some(meeting) = self.common().kind.meeting() {

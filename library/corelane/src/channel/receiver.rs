@@ -263,7 +263,7 @@ impl<T, A: Access> Receiver<T, A> {
     /// Whether all senders are gone, or the channel was closed. Messages may still be there.
     ///
     /// If all senders are gone, all that they did happens before this call returns.
-    pub fn is_disconnected(&self) -> bool {
+    pub fn is_closed(&self) -> bool {
         self.common.has_ended()
     }
 

@@ -252,7 +252,7 @@ impl<T, A: Access> Sender<T, A> {
     }
 
     /// Whether all receivers are gone, or the channel was closed.
-    pub fn is_disconnected(&self) -> bool {
+    pub fn is_closed(&self) -> bool {
         self.common().is_closed()
     }
 

@@ -28,38 +28,70 @@
 use super::improved as iffq;
 pub use super::improved::Consumer;
 use crate::queue::{
-    self, CapacityError, Config, Info, LentSlots, TryPushError, answered_by, handles, queue_type,
+    self, Built, CapacityError, Config, Info, LentSlots, TryPushError, answered_by, handles,
+    queue_type,
 };
 use crate::slot::{Flagged, Packed, Slot, Token};
 
 /// A queue for at least `capacity` items of any type.
 ///
+/// ```
+/// use corelane::fast_forward::batched;
+///
+/// let (mut tx, mut rx) = batched::queue(100)?;
+/// tx.try_push("hello")?;
+/// assert_eq!(rx.try_pop(), Ok("hello"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn queue<T: Send>(capacity: usize) -> Result<Ends<Flagged<T>>, CapacityError> {
+pub fn queue<T: Send>(capacity: usize) -> Built<Producer<Flagged<T>>, Consumer<Flagged<T>>> {
     queue_with(Config::new(capacity))
 }
 
-/// A queue for at least `capacity` tokens, in slots of one word.
+/// As [`queue`], with all options.
 ///
 /// # Errors
 ///
 /// As [`queue`].
-pub fn token_queue<T: Token>(capacity: usize) -> Result<Ends<Packed<T>>, CapacityError> {
-    queue_with(Config::new(capacity))
+pub fn queue_with<T: Send>(config: Config) -> Built<Producer<Flagged<T>>, Consumer<Flagged<T>>> {
+    with_slots(config)
+}
+
+/// A queue for at least `capacity` [tokens](crate::slot::Token), in slots of one word.
+///
+/// ```
+/// use corelane::fast_forward::batched;
+///
+/// let (mut tx, mut rx) = batched::token_queue(100)?;
+/// tx.try_push(Box::new(1))?;
+/// assert_eq!(*rx.try_pop()?, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`queue`].
+pub fn token_queue<T: Token>(capacity: usize) -> Built<Producer<Packed<T>>, Consumer<Packed<T>>> {
+    token_queue_with(Config::new(capacity))
+}
+
+/// As [`token_queue`], with all options.
+///
+/// # Errors
+///
+/// As [`queue`].
+pub fn token_queue_with<T: Token>(
+    config: Config,
+) -> Built<Producer<Packed<T>>, Consumer<Packed<T>>> {
+    with_slots(config)
 }
 
 /// Both handles of a queue with slots of type `S`.
-pub type Ends<S> = (Producer<S>, Consumer<S>);
-
-/// As [`queue`] and [`token_queue`], with all options.
-///
-/// # Errors
-///
-/// As [`queue`].
-pub fn queue_with<S: Slot>(config: Config) -> Result<Ends<S>, CapacityError> {
-    let (single, consumer) = iffq::queue_with(config)?;
+fn with_slots<S: Slot>(config: Config) -> Result<(Producer<S>, Consumer<S>), CapacityError> {
+    let (single, consumer) = iffq::with_slots(config)?;
     Ok((Producer { single }, consumer))
 }
 
@@ -129,4 +161,4 @@ const INFO: Info = Info {
 
 queue_type!(BiffqAny of [T: Send] T: Producer<Flagged<T>>, Consumer<Flagged<T>> = queue_with; INFO.of_any("biffq-any"));
 
-queue_type!(Biffq of [T: Token] T: Producer<Packed<T>>, Consumer<Packed<T>> = queue_with; INFO);
+queue_type!(Biffq of [T: Token] T: Producer<Packed<T>>, Consumer<Packed<T>> = token_queue_with; INFO);

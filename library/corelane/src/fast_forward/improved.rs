@@ -18,9 +18,8 @@
 //!
 //! ```
 //! use corelane::{Config, fast_forward::improved as iffq};
-//! use corelane::slot::Packed;
 //!
-//! let (mut tx, mut rx) = iffq::queue_with::<Packed<Box<u8>>>(Config::new(100).distance(32))?;
+//! let (mut tx, mut rx) = iffq::token_queue_with(Config::new(100).distance(32))?;
 //! assert_eq!(tx.capacity(), 256 - 3 * 32 + 1);
 //! tx.try_push(Box::new(1))?;
 //! assert_eq!(*rx.try_pop()?, 1);
@@ -28,9 +27,10 @@
 //! ```
 
 use super::{Unread, leading};
+use crate::queue::config::Knob;
 use crate::queue::staging::{Staged, Staging};
 use crate::queue::{
-    self, CapacityError, Config, Info, LentItems, LentSlots, TryPopError, TryPushError,
+    self, Built, CapacityError, Config, Info, LentItems, LentSlots, TryPopError, TryPushError,
     answered_by, full, handles, queue_type, try_pop_by,
 };
 use crate::region::{End, ends, slots_for};
@@ -46,33 +46,66 @@ pub(crate) const fn per_line<S>() -> usize {
 
 /// A queue for at least `capacity` items of any type.
 ///
+/// ```
+/// use corelane::fast_forward::improved;
+///
+/// let (mut tx, mut rx) = improved::queue(100)?;
+/// tx.try_push("hello")?;
+/// assert_eq!(rx.try_pop(), Ok("hello"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn queue<T: Send>(capacity: usize) -> Result<Ends<Flagged<T>>, CapacityError> {
+pub fn queue<T: Send>(capacity: usize) -> Built<Producer<Flagged<T>>, Consumer<Flagged<T>>> {
     queue_with(Config::new(capacity))
 }
 
-/// A queue for at least `capacity` tokens, in slots of one word.
+/// As [`queue`], with all options.
 ///
 /// # Errors
 ///
 /// As [`queue`].
-pub fn token_queue<T: Token>(capacity: usize) -> Result<Ends<Packed<T>>, CapacityError> {
-    queue_with(Config::new(capacity))
+pub fn queue_with<T: Send>(config: Config) -> Built<Producer<Flagged<T>>, Consumer<Flagged<T>>> {
+    with_slots(config)
+}
+
+/// A queue for at least `capacity` [tokens](crate::slot::Token), in slots of one word.
+///
+/// ```
+/// use corelane::fast_forward::improved;
+///
+/// let (mut tx, mut rx) = improved::token_queue(100)?;
+/// tx.try_push(Box::new(1))?;
+/// assert_eq!(*rx.try_pop()?, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`queue`].
+pub fn token_queue<T: Token>(capacity: usize) -> Built<Producer<Packed<T>>, Consumer<Packed<T>>> {
+    token_queue_with(Config::new(capacity))
+}
+
+/// As [`token_queue`], with all options.
+///
+/// # Errors
+///
+/// As [`queue`].
+pub fn token_queue_with<T: Token>(
+    config: Config,
+) -> Built<Producer<Packed<T>>, Consumer<Packed<T>>> {
+    with_slots(config)
 }
 
 /// Both handles of a queue with slots of type `S`.
-pub type Ends<S> = (Producer<S>, Consumer<S>);
-
-/// As [`queue`] and [`token_queue`], with all options.
-///
-/// # Errors
-///
-/// As [`queue`].
-pub fn queue_with<S: Slot>(config: Config) -> Result<Ends<S>, CapacityError> {
+pub(crate) fn with_slots<S: Slot>(
+    config: Config,
+) -> Result<(Producer<S>, Consumer<S>), CapacityError> {
     let h = config.distance.unwrap_or(4 * per_line::<S>()).clamp(1, 1 << 16).next_power_of_two();
-    config.inexact()?;
+    config.only(&[Knob::Distance])?;
     let len = slots_for::<Unread<S>>(config.capacity, 3 * h - 1)?;
     // The paper's start: clear = 0, read = write = H, limit = 2·H, all moved by the first position.
     let h = h as u64;
@@ -296,4 +329,4 @@ const INFO: Info = Info {
 
 queue_type!(IffqAny of [T: Send] T: Producer<Flagged<T>>, Consumer<Flagged<T>> = queue_with; INFO.of_any("iffq-any"));
 
-queue_type!(Iffq of [T: Token] T: Producer<Packed<T>>, Consumer<Packed<T>> = queue_with; INFO);
+queue_type!(Iffq of [T: Token] T: Producer<Packed<T>>, Consumer<Packed<T>> = token_queue_with; INFO);

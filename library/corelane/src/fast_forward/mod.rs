@@ -19,7 +19,10 @@
 //! **Slots.** Any item fits into a slot with a flag of its own. [Tokens](crate::slot::Token), one
 //! non-zero word, need no flag: [`token_queue`].
 //!
-//! **Temporal slipping** ([`slipping_queue_with`]) keeps the consumer some cache lines behind the producer by spinning.
+#![cfg_attr(
+    feature = "literature",
+    doc = "**Temporal slipping** ([`slipping`]) keeps the consumer some cache lines behind the producer by spinning.\n"
+)]
 //!
 //! ```
 //! use corelane::fast_forward;
@@ -36,14 +39,16 @@
 
 pub mod batched;
 pub mod improved;
+#[cfg(feature = "literature")]
+pub mod slipping;
 
 use core::marker::PhantomData;
 
-use crate::memory::{AtomicU64, Ordering, pause};
+use crate::memory::{AtomicU64, Ordering};
 use crate::pad::Padded;
 use crate::queue::staging::{Staged, Staging};
 use crate::queue::{
-    self, CapacityError, Config, Info, LentItems, LentSlots, TryPopError, TryPushError,
+    self, Built, CapacityError, Config, Info, LentItems, LentSlots, TryPopError, TryPushError,
     answered_by, full, handles, queue_type, try_pop_by,
 };
 use crate::region::{End, State, ends, slots_for};
@@ -93,32 +98,65 @@ impl<S: Slot> State for Unread<S> {
 
 /// A queue for at least `capacity` items of any type.
 ///
+/// ```
+/// use corelane::fast_forward;
+///
+/// let (mut tx, mut rx) = fast_forward::queue(100)?;
+/// tx.try_push("hello")?;
+/// assert_eq!(rx.try_pop(), Ok("hello"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn queue<T: Send>(capacity: usize) -> Result<Ends<Flagged<T>>, CapacityError> {
+pub fn queue<T: Send>(capacity: usize) -> Built<Producer<Flagged<T>>, Consumer<Flagged<T>>> {
     queue_with(Config::new(capacity))
 }
 
-/// A queue for at least `capacity` tokens, in slots of one word.
+/// As [`queue`], with all options.
 ///
 /// # Errors
 ///
 /// As [`queue`].
-pub fn token_queue<T: Token>(capacity: usize) -> Result<Ends<Packed<T>>, CapacityError> {
-    queue_with(Config::new(capacity))
+pub fn queue_with<T: Send>(config: Config) -> Built<Producer<Flagged<T>>, Consumer<Flagged<T>>> {
+    with_slots(config)
+}
+
+/// A queue for at least `capacity` [tokens](crate::slot::Token), in slots of one word.
+///
+/// ```
+/// use corelane::fast_forward;
+///
+/// let (mut tx, mut rx) = fast_forward::token_queue(100)?;
+/// tx.try_push(Box::new(1))?;
+/// assert_eq!(*rx.try_pop()?, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`queue`].
+pub fn token_queue<T: Token>(capacity: usize) -> Built<Producer<Packed<T>>, Consumer<Packed<T>>> {
+    token_queue_with(Config::new(capacity))
+}
+
+/// As [`token_queue`], with all options.
+///
+/// # Errors
+///
+/// As [`queue`].
+pub fn token_queue_with<T: Token>(
+    config: Config,
+) -> Built<Producer<Packed<T>>, Consumer<Packed<T>>> {
+    with_slots(config)
 }
 
 /// Both handles of a queue with slots of type `S`.
-pub type Ends<S> = (Producer<S>, Consumer<S>);
-
-/// As [`queue`] and [`token_queue`], with all options.
-///
-/// # Errors
-///
-/// As [`queue`].
-pub fn queue_with<S: Slot>(config: Config) -> Result<Ends<S>, CapacityError> {
-    config.inexact()?;
+pub(crate) fn with_slots<S: Slot>(
+    config: Config,
+) -> Result<(Producer<S>, Consumer<S>), CapacityError> {
+    config.only(&[])?;
     let len = slots_for::<Unread<S>>(config.capacity, 0)?;
     let (tx, rx) = ends(config.memory, len, Unread::new(config.first))?;
     Ok((
@@ -273,109 +311,9 @@ pub(super) fn leading(most: usize, holds: impl Fn(u64) -> bool) -> usize {
     yes
 }
 
-/// A consumer that keeps its distance from the producer, by FastForward's `adjust_slip`.
-///
-/// Distances are in cache lines. The paper's consumer reads both counters to know the distance. Here the slots' states
-/// give the distance, and the producer publishes no counter.
-pub struct SlippingConsumer<S: Slot> {
-    consumer: Consumer<S>,
-    until_adjust: u32,
-}
-
-/// The consumer slips when the producer is fewer lines ahead than this (DANGER).
-const DANGER: u64 = 2;
-/// It waits until the producer is this many lines ahead (GOOD), as long as the distance grows.
-const GOOD: u64 = 6;
-/// Pops from one adjustment to the next; the paper leaves it open.
-const ADJUST_EVERY: u32 = 64;
-/// Spins for each missing line of distance (the paper's `avg_time`).
-const SPINS_PER_LINE: u32 = 16;
-
-/// A queue with slots of type `S` whose consumer slips.
-///
-#[doc = advice!(ffq_slip)]
-///
-/// # Errors
-///
-/// As [`queue`].
-pub fn slipping_queue_with<S: Slot>(
-    config: Config,
-) -> Result<(Producer<S>, SlippingConsumer<S>), CapacityError> {
-    let (tx, consumer) = queue_with(config)?;
-    Ok((tx, SlippingConsumer { consumer, until_adjust: ADJUST_EVERY }))
-}
-
-impl<S: Slot> SlippingConsumer<S> {
-    /// Lines that the producer is ahead, counted up to GOOD.
-    fn distance(&self) -> u64 {
-        let slots = self.consumer.end.slots();
-        let per_line = (64 / size_of::<S>()).max(1) as u64;
-        let most = GOOD.min(slots.len() as u64 / per_line);
-        let filled = |line| slots.at(self.consumer.read.wrapping_add((line + 1) * per_line - 1));
-        leading(most as usize, |line| filled(line).is_full()) as u64
-    }
-
-    /// The paper's Figure 3.
-    #[cold]
-    fn adjust_slip(&mut self) {
-        self.until_adjust = ADJUST_EVERY;
-        let mut distance = self.distance();
-        if distance >= DANGER {
-            return;
-        }
-        loop {
-            let before = distance;
-            pause(SPINS_PER_LINE * (GOOD + 1 - distance) as u32);
-            distance = self.distance();
-            if distance >= GOOD || distance <= before {
-                return;
-            }
-        }
-    }
-}
-
-impl<S: Slot> queue::Consumer for SlippingConsumer<S> {
-    type Item = S::Item;
-
-    #[inline(always)] // a call would cost more than the push or pop itself
-    fn try_pop(&mut self) -> Result<S::Item, TryPopError> {
-        let item = self.consumer.try_pop()?;
-        self.until_adjust -= 1;
-        if self.until_adjust == 0 {
-            self.adjust_slip();
-        }
-        Ok(item)
-    }
-
-    answered_by!(handle: consumer);
-    answered_by!(lent: items);
-}
-
-// SAFETY: the calls of the plain consumer fulfil the contract.
-unsafe impl<S: Slot> queue::LendItems for SlippingConsumer<S> {
-    fn filled_up_to(&mut self, wanted: usize) -> usize {
-        self.consumer.available(wanted)
-    }
-
-    fn lendable(&mut self, wanted: usize) -> usize {
-        self.consumer.lendable(wanted)
-    }
-
-    unsafe fn lend(&mut self, n: usize) -> LentItems<'_, S::Item> {
-        // SAFETY: the caller's contract.
-        unsafe { self.consumer.lend(n) }
-    }
-
-    unsafe fn release(&mut self, n: usize) {
-        // SAFETY: the caller's contract.
-        unsafe { self.consumer.release(n) }
-    }
-}
-
 handles! {
     [S: Slot] Producer<S>: single_producer of S::Item;
     [S: Slot] Consumer<S>: single_consumer of S::Item;
-    [S: Slot] SlippingConsumer<S>: single_consumer of S::Item;
 }
 
 const INFO: Info = Info {
@@ -387,19 +325,6 @@ const INFO: Info = Info {
     ..Info::RING
 };
 
-const SLIP_INFO: Info = Info {
-    id: "ffq-slip",
-    name: "FastForward queue with temporal slipping",
-    paper: "Wang, Zhang, Tang, Hua 2012, §2.3",
-    choose: advice!(choose ffq_slip),
-    avoid: advice!(avoid ffq_slip),
-    ..INFO
-};
-
 queue_type!(FfqAny of [T: Send] T: Producer<Flagged<T>>, Consumer<Flagged<T>> = queue_with; INFO.of_any("ffq-any"));
 
-queue_type!(Ffq of [T: Token] T: Producer<Packed<T>>, Consumer<Packed<T>> = queue_with; INFO);
-
-queue_type!(FfqSlipAny of [T: Send] T: Producer<Flagged<T>>, SlippingConsumer<Flagged<T>> = slipping_queue_with; SLIP_INFO.of_any("ffq-slip-any"));
-
-queue_type!(FfqSlip of [T: Token] T: Producer<Packed<T>>, SlippingConsumer<Packed<T>> = slipping_queue_with; SLIP_INFO);
+queue_type!(Ffq of [T: Token] T: Producer<Packed<T>>, Consumer<Packed<T>> = token_queue_with; INFO);

@@ -28,6 +28,7 @@
 
 use super::Indices;
 use crate::memory::Ordering;
+use crate::queue::config::Knob;
 use crate::queue::{
     self, CapacityError, Config, Info, LentItems, LentSlots, TryPopError, TryPushError,
     answered_by, full, handles, queue_type, try_pop_by,
@@ -47,7 +48,7 @@ pub(super) const fn per_line<T>() -> usize {
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+pub fn queue<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     queue_with(Config::new(capacity))
 }
 
@@ -56,7 +57,8 @@ pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityE
 /// # Errors
 ///
 /// As [`queue`].
-pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    config.only(&[Knob::Exact])?;
     let unused = if config.exact { 0 } else { per_line::<T>() };
     let len = slots_for::<Indices<T>>(config.capacity, unused)?;
     let (tx, rx) = ends(config.memory, len, Indices::new(config.first))?;

@@ -1,20 +1,25 @@
-//! `lq`: Lamport's queue, the textbook ring.
+//! Lamport's queue, the textbook ring, and the queues that improve it: [`lazy`] and [`batched`].
 //!
-//! Two shared counters, `write` and `read`, say how far each side has come. Every operation reads the other side's
-//! counter and advances its own.
+//! Two shared counters, `write` and `read`, say how far each side has come. An operation reads the
+//! other side's counter, or a copy of it, and advances its own.
 //!
-#![doc = advice!(lq)]
+//! # `lq`
+//!
+//! Lamport's queue itself: every operation reads the other side's counter.
+//!
+#![doc = advice!(literature lq)]
 //!
 //! `lq` keeps no copy of the other side's counter, so an outdated copy never makes it say full or empty.
 //!
 //! | | |
 //! |---|---|
 //! | guarantee | wait-free, first in first out |
-//! | capacity | N, the number of slots: as asked, rounded up to a power of two; or [exactly](Config::exact) as asked |
+//! | capacity | N, the number of slots: as asked, rounded up to a power of two; or [exactly](crate::Config::exact) as asked |
 //! | misses per item and side | 3 (both sides busy), 1/K + 2/N at best, K items to a line |
 //! | paper | Maffione, Lettieri, Rizzo: *Cache-aware design of general-purpose SPSC queues*, §3.1 |
 //!
 //! ```
+//! # #[cfg(feature = "literature")] {
 //! use corelane::{TryPushError, lamport};
 //!
 //! let (mut tx, mut rx) = lamport::queue(2)?;
@@ -22,6 +27,7 @@
 //! tx.try_push('b')?;
 //! assert!(matches!(tx.try_push('c'), Err(TryPushError::Full('c'))));
 //! assert_eq!(rx.try_pop(), Ok('a'));
+//! # }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -32,11 +38,16 @@ use core::marker::PhantomData;
 
 use crate::memory::{AtomicU64, Cells, Ordering};
 use crate::pad::Padded;
+#[cfg(feature = "literature")]
+use crate::queue::config::Knob;
+#[cfg(feature = "literature")]
 use crate::queue::{
     self, CapacityError, Config, Info, LentItems, LentSlots, Producer as _, TryPopError,
     TryPushError, answered_by, full, handles, queue_type, try_pop_by,
 };
-use crate::region::{End, State, ends, slots_for};
+use crate::region::State;
+#[cfg(feature = "literature")]
+use crate::region::{End, ends, slots_for};
 use crate::unwind::drop_each;
 
 /// The counters that all queues of Lamport's family share. Positions from `read` to `write` hold
@@ -83,7 +94,8 @@ impl<T> State for Indices<T> {
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+#[cfg(feature = "literature")]
+pub fn queue<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     queue_with(Config::new(capacity))
 }
 
@@ -92,7 +104,9 @@ pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityE
 /// # Errors
 ///
 /// As [`queue`].
-pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+#[cfg(feature = "literature")]
+pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    config.only(&[Knob::Exact])?;
     let len = slots_for::<Indices<T>>(config.capacity, 0)?;
     let (tx, rx) = ends(config.memory, len, Indices::new(config.first))?;
     let capacity = if config.exact { config.capacity } else { len };
@@ -100,6 +114,7 @@ pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), Capac
 }
 
 /// The sending side.
+#[cfg(feature = "literature")]
 pub struct Producer<T> {
     /// N, or the capacity asked for if it is exact.
     capacity: usize,
@@ -107,12 +122,14 @@ pub struct Producer<T> {
 }
 
 /// The receiving side.
+#[cfg(feature = "literature")]
 pub struct Consumer<T> {
     /// See [`Producer`].
     capacity: usize,
     end: End<Indices<T>>,
 }
 
+#[cfg(feature = "literature")]
 impl<T> Producer<T> {
     /// Next position to fill: this side's own counter, which the other side doesn't write.
     #[inline]
@@ -121,6 +138,7 @@ impl<T> Producer<T> {
     }
 }
 
+#[cfg(feature = "literature")]
 impl<T> queue::Producer for Producer<T> {
     type Item = T;
 
@@ -148,6 +166,7 @@ impl<T> queue::Producer for Producer<T> {
     answered_by!(lent: slots);
 }
 
+#[cfg(feature = "literature")]
 impl<T> queue::LendSlots for Producer<T> {
     fn free_up_to(&mut self, wanted: usize) -> usize {
         // Acquire ↔ Release in `pop` and `release`: the items of the freed slots are taken.
@@ -167,6 +186,7 @@ impl<T> queue::LendSlots for Producer<T> {
     }
 }
 
+#[cfg(feature = "literature")]
 impl<T> Consumer<T> {
     /// Next position to empty: this side's own counter, which the other side doesn't write.
     #[inline]
@@ -190,6 +210,7 @@ impl<T> Consumer<T> {
     }
 }
 
+#[cfg(feature = "literature")]
 impl<T> queue::Consumer for Consumer<T> {
     type Item = T;
 
@@ -207,6 +228,7 @@ impl<T> queue::Consumer for Consumer<T> {
     answered_by!(lent: items);
 }
 
+#[cfg(feature = "literature")]
 // SAFETY: the items from `read` on are lent, and `release` moves `read` past them.
 unsafe impl<T> queue::LendItems for Consumer<T> {
     fn filled_up_to(&mut self, wanted: usize) -> usize {
@@ -227,11 +249,13 @@ unsafe impl<T> queue::LendItems for Consumer<T> {
     }
 }
 
+#[cfg(feature = "literature")]
 handles! {
     [T] Producer<T>: single_producer of T;
     [T] Consumer<T>: single_consumer of T;
 }
 
+#[cfg(feature = "literature")]
 queue_type!(Lq of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
     id: "lq",
     name: "Lamport queue",

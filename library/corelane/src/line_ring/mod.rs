@@ -52,6 +52,7 @@ use core::mem::needs_drop;
 use crate::carrier::{Carrier, Empties, Fills};
 use crate::memory::{AtomicU64, Ordering, keep_order};
 use crate::pad::Padded;
+use crate::queue::config::Knob;
 use crate::queue::staging::{Staged, Staging};
 use crate::queue::{
     self, CapacityError, Config, Consumer as _, Info, LentItems, LentSlots, TryPopError,
@@ -122,7 +123,7 @@ impl<T> State for Header<T> {
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+pub fn queue<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     queue_with(Config::new(capacity))
 }
 
@@ -131,7 +132,7 @@ pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityE
 /// # Errors
 ///
 /// As [`queue`].
-pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     let geometry = Geometry::new::<T>(config)?;
     let (tx, rx) = ends(config.memory, geometry.lines, Header::new(config.first))?;
     empty(tx.slots(), config.first);
@@ -159,7 +160,7 @@ pub(crate) struct Geometry {
 
 impl Geometry {
     pub(crate) fn new<T>(config: Config) -> Result<Self, CapacityError> {
-        config.inexact()?;
+        config.only(&[Knob::Batch])?;
         let n = Line::<T>::N;
         // G more lines, which the consumer may have left and not given back. And one, so that the producer needn't wait for
         // the line that the consumer is in.

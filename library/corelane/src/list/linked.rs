@@ -3,7 +3,7 @@
 //! The producer appends a node for each item. The consumer goes from node to node, and sends the nodes that it has left
 //! back to the producer through a small ring. So no node is allocated while this ring has room for all nodes in use.
 //!
-#![doc = advice!(dspsc)]
+#![doc = advice!(literature dspsc)]
 //!
 //! [`uspsc`](crate::segmented), a list of rings, is never full either, and faster.
 //!
@@ -22,6 +22,7 @@
 //! - The write barrier is a release store of the pointer that publishes a node.
 //!
 //! ```
+//! # #[cfg(feature = "literature")] {
 //! use corelane::list::linked;
 //!
 //! let (mut tx, mut rx) = linked::queue(16)?;
@@ -29,6 +30,7 @@
 //!     tx.try_push(n)?;
 //! }
 //! assert!(rx.pop_iter().eq(0..1000));
+//! # }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -148,7 +150,7 @@ pub fn queue<T: Send>(spares: usize) -> Result<(Producer<T>, Consumer<T>), Capac
 ///
 /// As [`queue`].
 pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    let (to_producer, spares) = fast_forward::queue_with::<Spare<T>>(config)?;
+    let (to_producer, spares) = fast_forward::token_queue_with::<Box<Node<T>>>(config)?;
     let bytes = size_of::<Node<T>>();
     // Null until the consumer is dropped.
     let header =

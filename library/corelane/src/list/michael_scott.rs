@@ -3,7 +3,7 @@
 //! The textbook queue. A push appends a node to the last node. A pop moves `head` to the next node. A call retries if
 //! another thread was faster. The node at `head` holds no item: its item was popped last.
 //!
-#![doc = advice!(msq)]
+#![doc = advice!(literature msq)]
 //!
 //! | | |
 //! |---|---|
@@ -170,7 +170,7 @@ pub fn queue<T: Send>() -> Result<(Producer<T>, Consumer<T>), CapacityError> {
 ///
 /// As [`queue`].
 pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    config.inexact()?;
+    config.only(&[])?;
     queue()
 }
 

@@ -4,4 +4,5 @@
 //! [`segmented`](crate::segmented), and [`michael_scott`] with [`rings::lprq`](crate::rings::lprq).
 
 pub mod linked;
+#[cfg(feature = "literature")]
 pub mod michael_scott;

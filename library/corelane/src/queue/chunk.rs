@@ -22,9 +22,9 @@ pub type LentItems<'a, T> = (&'a mut [T], &'a mut [T]);
 /// `MaybeUninit`.
 ///
 /// ```
-/// use corelane::lamport;
+/// use corelane::spsc;
 ///
-/// let (mut tx, _rx) = lamport::queue::<u8>(8)?;
+/// let (mut tx, _rx) = spsc::chunk_queue::<u8>(8)?;
 /// let mut chunk = tx.write_chunk_uninit(5).unwrap();
 /// let (first, second) = chunk.as_mut_slices();
 /// for (slot, byte) in first.iter_mut().chain(second).zip(*b"hey") {
@@ -57,7 +57,8 @@ impl<'a, P: SingleProducer> WriteChunkUninit<'a, P> {
 
     /// The slots. The second slice is empty unless the run crosses the end of the ring. It is always empty in
     /// [mirrored](crate::Memory::Mirrored) memory.
-    pub fn as_mut_slices(&mut self) -> LentSlots<'_, P::Item> {
+    #[allow(clippy::type_complexity, reason = "the alias of this type is hidden")]
+    pub fn as_mut_slices(&mut self) -> (&mut [MaybeUninit<P::Item>], &mut [MaybeUninit<P::Item>]) {
         // SAFETY: the producer said that it can lend `len` slots, and the chunk has borrowed the producer mutably
         // since.
         unsafe { self.producer.lend(self.len) }
@@ -138,9 +139,9 @@ impl<P: SingleProducer> fmt::Debug for WriteChunkUninit<'_, P> {
 /// Nothing is published until [`commit`](Self::commit). Dropping the chunk instead leaves the queue as it was.
 ///
 /// ```
-/// use corelane::lamport;
+/// use corelane::spsc;
 ///
-/// let (mut tx, mut rx) = lamport::queue::<u8>(8)?;
+/// let (mut tx, mut rx) = spsc::chunk_queue::<u8>(8)?;
 /// let mut chunk = tx.write_chunk(3).unwrap();
 /// chunk.as_mut_slices().0.copy_from_slice(b"hey");
 /// chunk.commit_all();
@@ -172,7 +173,7 @@ impl<'a, P: SingleProducer<Item: Default + Copy>> WriteChunk<'a, P> {
 
     /// The items. The second slice is empty unless the run crosses the end of the ring. It is always empty in
     /// [mirrored](crate::Memory::Mirrored) memory.
-    pub fn as_mut_slices(&mut self) -> LentItems<'_, P::Item> {
+    pub fn as_mut_slices(&mut self) -> (&mut [P::Item], &mut [P::Item]) {
         let (first, second) = self.0.as_mut_slices();
         // SAFETY: `new` has written all slots of the chunk, and they have been lent to the chunk since.
         unsafe {
@@ -203,9 +204,9 @@ impl<'a, P: SingleProducer<Item: Default + Copy>> WriteChunk<'a, P> {
 /// the chunk instead leaves the queue as it was.
 ///
 /// ```
-/// use corelane::lamport;
+/// use corelane::spsc;
 ///
-/// let (mut tx, mut rx) = lamport::queue::<u64>(8)?;
+/// let (mut tx, mut rx) = spsc::chunk_queue::<u64>(8)?;
 /// tx.push_slice(&[1, 2, 3, 4]);
 /// let chunk = rx.read_chunk(3).unwrap();
 /// assert_eq!(chunk.as_slices().0, [1, 2, 3]);

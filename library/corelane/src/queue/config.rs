@@ -4,11 +4,14 @@ use super::error::CapacityError;
 
 /// The options of a queue.
 ///
-/// ```
-/// use corelane::{Config, Memory, lamport};
+/// A constructor refuses an option that its queue doesn't have. Only the [memory](Self::memory) is
+/// a wish.
 ///
-/// let (tx, _rx) = lamport::queue_with::<u64>(Config::new(1000).memory(Memory::HugePages))?;
-/// assert_eq!(tx.capacity(), 1024);
+/// ```
+/// use corelane::{Config, Memory, spsc};
+///
+/// let (tx, _rx) = spsc::queue_with::<u64>(Config::new(1000).memory(Memory::HugePages))?;
+/// assert!(tx.capacity() >= 1000);
 /// # Ok::<(), corelane::CapacityError>(())
 /// ```
 #[derive(Debug, Clone, Copy)]
@@ -30,6 +33,17 @@ pub struct Config {
     /// Number that the counters start at.
     #[doc(hidden)]
     pub first: u64,
+    /// Whether options that the queue hasn't are ignored.
+    pub(crate) lenient: bool,
+}
+
+/// An option that not every queue has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Knob {
+    Batch,
+    Block,
+    Distance,
+    Exact,
 }
 
 impl Config {
@@ -43,21 +57,37 @@ impl Config {
             distance: None,
             exact: false,
             first: 0,
+            lenient: false,
         }
     }
 
     /// Makes a push fail as soon as `capacity` items are inside. Otherwise a queue may take more.
     ///
-    /// For exact back-pressure. [`lamport`](crate::lamport)'s queues, [`ring`](crate::ring) and `locked` can be exact. The
-    /// constructors of all other queues fail with [`CapacityError::Inexact`](crate::CapacityError::Inexact).
+    /// For exact back-pressure. [`lamport`](crate::lamport)'s queues can be exact, also [on
+    /// lease](crate::leased::queue_of_with) between several threads; and of the feature
+    /// `literature` `ring` and `locked`. The constructors of all other queues fail with
+    /// [`CapacityError::Inexact`](crate::CapacityError::Inexact).
     pub const fn exact(mut self) -> Self {
         self.exact = true;
         self
     }
 
-    /// Refuses to be exact, for queues that can't be.
-    pub(crate) const fn inexact(self) -> Result<(), CapacityError> {
-        if self.exact { Err(CapacityError::Inexact) } else { Ok(()) }
+    /// Refuses options that a queue hasn't, which would have no effect; `has` are those that it
+    /// has.
+    pub(crate) fn only(self, has: &[Knob]) -> Result<(), CapacityError> {
+        let refused = |knob, is_given| is_given && !has.contains(&knob);
+        if refused(Knob::Exact, self.exact) {
+            return Err(CapacityError::Inexact);
+        }
+        let others = [
+            (Knob::Batch, self.batch.is_some(), "batch"),
+            (Knob::Block, self.block.is_some(), "block"),
+            (Knob::Distance, self.distance.is_some(), "distance"),
+        ];
+        match others.into_iter().find(|&(knob, is_given, _)| refused(knob, is_given)) {
+            Some((.., option)) if !self.lenient => Err(CapacityError::Unused { option }),
+            _ => Ok(()),
+        }
     }
 
     /// Where the shared part lives.
@@ -66,9 +96,11 @@ impl Config {
         self
     }
 
-    /// Items that are published, or given back, together: the batch of [`mc_ring`](crate::mc_ring) and
-    /// [`b_queue`](crate::b_queue), and the items whose lines the consumer of [`line_ring`](crate::line_ring) gives
-    /// back together; items that the owner of [`steal::fifo`](crate::steal::bwos::fifo) pushes into a block before thieves may steal them. Other queues ignore it.
+    /// Items that are published, or given back, together: the batch of [`b_queue`](crate::b_queue)
+    /// and `mc_ring`, and the items whose lines the consumer of [`line_ring`](crate::line_ring)
+    /// gives back together; items that the owner of [`steal::fifo`](crate::steal::bwos::fifo)
+    /// pushes into a block before thieves may steal them. Other queues refuse it:
+    /// [`CapacityError::Unused`](crate::CapacityError::Unused).
     ///
     /// Each queue's page has its default and the bounds of a value.
     pub const fn batch(mut self, items: usize) -> Self {
@@ -77,7 +109,7 @@ impl Config {
     }
 
     /// Size of a block of the [block-based](crate::block) queues: slots, or bytes for [byte records](crate::bytes).
-    /// Other queues ignore it.
+    /// Other queues refuse it, as [`batch`](Self::batch).
     ///
     /// Each queue's page has its default and the bounds of a value.
     pub const fn block(mut self, size: usize) -> Self {
@@ -85,8 +117,9 @@ impl Config {
         self
     }
 
-    /// Slots of a partition, the paper's `H`: of the [improved FastForward queue](crate::fast_forward::improved), with
-    /// or without [batches](crate::fast_forward::batched). Other queues ignore it.
+    /// Slots of a partition, the paper's `H`: of the [improved FastForward
+    /// queue](crate::fast_forward::improved), with or without
+    /// [batches](crate::fast_forward::batched). Other queues refuse it, as [`batch`](Self::batch).
     ///
     /// The queue's page has the default and the bounds of a value.
     pub const fn distance(mut self, slots: usize) -> Self {
@@ -108,7 +141,16 @@ impl Config {
     /// For tests, which don't know the queue.
     #[doc(hidden)]
     pub const fn grouped(self, size: usize) -> Self {
-        self.batch(size).block(size).distance(size)
+        self.batch(size).block(size).distance(size).lenient()
+    }
+
+    /// Options that the queue hasn't are ignored.
+    ///
+    /// For tests, which don't know the queue.
+    #[doc(hidden)]
+    pub const fn lenient(mut self) -> Self {
+        self.lenient = true;
+        self
     }
 }
 
@@ -148,4 +190,62 @@ pub enum Backing {
     Mirrored,
     /// Pages that several processes may map.
     Shared,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::Queue;
+
+    /// What the queue refuses.
+    fn refused<Q: Queue<u64>>() -> [bool; 4] {
+        let config = Config::new(64);
+        let option = |config| match Q::with(config) {
+            Err(CapacityError::Unused { option }) => Some(option),
+            Err(CapacityError::Inexact) => Some("exact"),
+            Err(error) => panic!("{error}"),
+            Ok(_) => None,
+        };
+        let options = [
+            (config.batch(8), "batch"),
+            (config.block(8), "block"),
+            (config.distance(8), "distance"),
+            (config.exact(), "exact"),
+        ];
+        assert_eq!(option(config.grouped(8)), None);
+        options.map(|(config, name)| {
+            let refused = option(config);
+            assert!(refused.is_none_or(|refused| refused == name));
+            refused.is_some()
+        })
+    }
+
+    #[test]
+    fn options_without_effect_are_refused() {
+        use crate::block::{self, bytes::BbqBytes, fetch_add::Faaq};
+        use crate::fast_forward::{FfqAny, batched::BiffqAny, improved::IffqAny};
+        use crate::{b_queue, lamport, leased, line_ring, rings, scq, segmented, seq_ring};
+
+        let (batch, block) = ([false, true, true, true], [true, false, true, true]);
+        let (distance, exact) = ([true, true, false, true], [true, true, true, false]);
+        let none = [true; 4];
+        assert_eq!(refused::<line_ring::LineRing>(), batch);
+        assert_eq!(refused::<leased::Leased>(), batch);
+        assert_eq!(refused::<segmented::Uspsc>(), batch);
+        assert_eq!(refused::<b_queue::BQueueAny>(), batch);
+        assert_eq!(refused::<block::single::BbqSpsc>(), block);
+        assert_eq!(refused::<block::shared::Bbq>(), block);
+        assert_eq!(refused::<block::one_consumer::BbqMpsc>(), block);
+        assert_eq!(refused::<block::one_producer::BbqSpmc>(), block);
+        assert_eq!(refused::<Faaq>(), block);
+        assert_eq!(refused::<BbqBytes>(), block);
+        assert_eq!(refused::<IffqAny>(), distance);
+        assert_eq!(refused::<BiffqAny>(), distance);
+        assert_eq!(refused::<lamport::lazy::Llq>(), exact);
+        assert_eq!(refused::<lamport::batched::Blq>(), exact);
+        assert_eq!(refused::<FfqAny>(), none);
+        assert_eq!(refused::<scq::Scq>(), none);
+        assert_eq!(refused::<rings::lprq::Lprq>(), none);
+        assert_eq!(refused::<seq_ring::SeqRing>(), none);
+    }
 }

@@ -117,6 +117,11 @@ pub enum CapacityError {
     /// An [exact](crate::Config::exact) capacity was asked for, but this queue can't say full at an exact number of
     /// items.
     Inexact,
+    /// An option was given that this queue hasn't, so that it would have no effect.
+    Unused {
+        /// The option: the name of a method of [`Config`](crate::Config).
+        option: &'static str,
+    },
     /// The machine can't do what the algorithm needs.
     Unsupported {
         /// What the algorithm needs.
@@ -151,8 +156,15 @@ impl fmt::Display for CapacityError {
                 write!(f, "no memory for a queue of {}, choose a smaller capacity", Size(*bytes))
             }
             Self::Inexact => f.write_str(
-                "this queue can't say full at an exact number of items, choose another one, such as `lamport` or `ring`",
+                "this queue can't say full at an exact number of items, choose another one, such as \
+                 `lamport::lazy`",
             ),
+            Self::Unused { option } => {
+                write!(
+                    f,
+                    "this queue has no `Config::{option}`, leave it out or choose another queue"
+                )
+            }
             Self::Unsupported { needs } => {
                 write!(f, "this machine does not have {needs}, choose another queue")
             }
@@ -210,7 +222,9 @@ mod io {
     impl From<CapacityError> for Error {
         fn from(error: CapacityError) -> Self {
             let kind = match error {
-                CapacityError::OutOfRange { .. } => ErrorKind::InvalidInput,
+                CapacityError::OutOfRange { .. } | CapacityError::Unused { .. } => {
+                    ErrorKind::InvalidInput
+                }
                 CapacityError::OutOfMemory { .. } => ErrorKind::OutOfMemory,
                 CapacityError::Inexact | CapacityError::Unsupported { .. } => {
                     ErrorKind::Unsupported
@@ -282,6 +296,7 @@ mod tests {
             (CapacityError::OutOfRange { asked: 0, most: 8 }, ErrorKind::InvalidInput),
             (CapacityError::OutOfMemory { bytes: 8 }, ErrorKind::OutOfMemory),
             (CapacityError::Inexact, ErrorKind::Unsupported),
+            (CapacityError::Unused { option: "batch" }, ErrorKind::InvalidInput),
             (CapacityError::Unsupported { needs: "wings" }, ErrorKind::Unsupported),
         ];
         for (error, kind) in refusals {

@@ -111,9 +111,10 @@ pub trait Producer {
 
     /// Makes every pushed item visible to consumers.
     ///
-    /// This has an effect only in queues with delayed publication: [`mcring`](crate::mc_ring), with or without a timer, and
-    /// [`blq`](crate::lamport::batched) after `push_local`. In all other queues an item is visible when `try_push` returns,
-    /// or when earlier and concurrent pushes of other threads have finished.
+    /// This has an effect only in queues with delayed publication: `mcring`, with or without a
+    /// timer, and [`blq`](crate::lamport::batched) after `push_local`. In all other queues an item
+    /// is visible when `try_push` returns, or when earlier and concurrent pushes of other threads
+    /// have finished.
     fn flush(&mut self) {}
 
     /// Appends copies of as many leading `items` as fit, and returns their number.

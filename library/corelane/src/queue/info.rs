@@ -12,11 +12,10 @@ pub type Built<P, C> = Result<(P, C), CapacityError>;
 
 /// A queue for items of type `T`, for code that is generic over queues.
 ///
-/// Each algorithm implements it for a type without values, once for each kind of its slots. A line in
-/// [`for_each_queue`](crate::for_each_queue) then gives the queue its tests, models, simulations and benchmarks.
+/// Each algorithm implements it for a type without values, once for each kind of its slots.
 ///
 /// ```
-/// use corelane::{Config, Consumer, Producer, Queue, lamport::Lq, ring::{InOrder, Ring}};
+/// use corelane::{Config, Consumer, Producer, Queue, line_ring::LineRing, scq::Scq};
 ///
 /// fn there_and_back<Q: Queue<u32>>() -> u32 {
 ///     let (mut tx, mut rx) = Q::with(Config::new(1)).unwrap();
@@ -24,8 +23,8 @@ pub type Built<P, C> = Result<(P, C), CapacityError>;
 ///     rx.try_pop().unwrap()
 /// }
 ///
-/// assert_eq!(there_and_back::<Lq>(), 7);
-/// assert_eq!(there_and_back::<Ring<InOrder>>(), 7);
+/// assert_eq!(there_and_back::<LineRing>(), 7);
+/// assert_eq!(there_and_back::<Scq>(), 7);
 /// ```
 pub trait Queue<T> {
     /// The properties of the queue.
@@ -45,11 +44,14 @@ pub trait Queue<T> {
     /// As [`with`](Self::with), with the handles in boxes. The types of the boxes are the same for all queues.
     ///
     /// ```
-    /// use corelane::{Config, Consumer, Producer, Queue, block::shared::Bbq, lamport::Lq};
+    /// use corelane::{Config, Consumer, Producer, Queue, block::shared::Bbq, line_ring::LineRing};
     ///
     /// let producers = std::env::args().count();
     /// let config = Config::new(64);
-    /// let (mut tx, mut rx) = if producers > 1 { Bbq::boxed(config)? } else { Lq::boxed(config)? };
+    /// let (mut tx, mut rx) = match producers {
+    ///     1 => LineRing::boxed(config)?,
+    ///     _ => Bbq::boxed(config)?,
+    /// };
     /// tx.try_push(7).unwrap();
     /// assert_eq!(rx.try_pop(), Ok(7));
     /// # Ok::<(), corelane::CapacityError>(())

@@ -24,7 +24,7 @@
 //! use corelane::record_ring;
 //!
 //! let (mut tx, mut rx) = record_ring::queue(1 << 16)?;
-//! let mut claim = tx.claim(1500)?;
+//! let mut claim = tx.try_claim(1500)?;
 //! let received = claim.len() - 1000; // a read from a socket, say
 //! claim[..received].fill(7);
 //! claim.commit_len(received);
@@ -45,6 +45,7 @@ use crate::bytes::record::{Claims, Records, Room};
 use crate::bytes::{self, ClaimError};
 use crate::memory::{AtomicU64, Ordering, Words, keep_order};
 use crate::pad::Padded;
+use crate::queue::config::Knob;
 use crate::queue::{Backing, CapacityError, Config, Info, TryPopError, handles};
 use crate::region::{End, State, ends, most_slots};
 use crate::spin::Distance;
@@ -142,12 +143,12 @@ pub(crate) fn begin(words: &Words, first: u64) {
 /// ```
 /// use corelane::{Config, record_ring};
 ///
-/// let config = Config::new(3 * record_ring::counted(1500)).block(1500);
+/// let config = Config::new(3 * record_ring::size_of_record(1500)).block(1500);
 /// let (mut tx, _rx) = record_ring::queue_with(config)?;
-/// assert!((0..3).all(|_| tx.push(&[0; 1500]).is_ok()));
+/// assert!((0..3).all(|_| tx.try_push(&[0; 1500]).is_ok()));
 /// # Ok::<(), corelane::CapacityError>(())
 /// ```
-pub fn counted(len: usize) -> usize {
+pub fn size_of_record(len: usize) -> usize {
     words(len).saturating_mul(WORD)
 }
 
@@ -162,7 +163,7 @@ pub(crate) struct Geometry {
 
 impl Geometry {
     pub(crate) fn new(config: Config) -> Result<Self, CapacityError> {
-        config.inexact()?;
+        config.only(&[Knob::Block])?;
         let most = most_slots::<Header>() / 8;
         let capacity = config.capacity.div_ceil(WORD);
         let usual = (capacity.div_ceil(4).max(1) - 1) * WORD;
@@ -239,7 +240,7 @@ impl Producer {
     /// room, or popped records are still held. [`Closed`](ClaimError::Closed) if there is no room and the consumer is gone. Never
     /// [`Busy`](ClaimError::Busy).
     #[inline(always)]
-    pub fn claim(&mut self, len: usize) -> Result<Claim<'_>, ClaimError> {
+    pub fn try_claim(&mut self, len: usize) -> Result<Claim<'_>, ClaimError> {
         self.allocate(len)?;
         Ok(Claim::new(self, (), len, ()))
     }
@@ -298,10 +299,10 @@ impl Producer {
     ///
     /// # Errors
     ///
-    /// As [`claim`](Self::claim).
+    /// As [`try_claim`](Self::try_claim).
     #[inline(always)]
-    pub fn push(&mut self, bytes: &[u8]) -> Result<(), ClaimError> {
-        self.claim(bytes.len()).map(|claim| claim.commit_copy(bytes))
+    pub fn try_push(&mut self, bytes: &[u8]) -> Result<(), ClaimError> {
+        self.try_claim(bytes.len()).map(|claim| claim.commit_copy(bytes))
     }
 
     /// Length of the longest record, in bytes.
@@ -458,7 +459,7 @@ macro_rules! both {
 
 both! { Producer Consumer }
 
-/// Room for a record, from [`Producer::claim`]. If a claim is dropped or forgotten, the queue is as
+/// Room for a record, from [`Producer::try_claim`]. If a claim is dropped or forgotten, the queue is as
 /// it was.
 ///
 /// The bytes are those that were in the ring before: zeros or parts of old records. The first byte is aligned to 8 bytes.

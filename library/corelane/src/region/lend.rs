@@ -1,7 +1,9 @@
 //! Rings of slots that can be lent as slices.
 
 use core::mem::MaybeUninit;
-use core::slice::{from_raw_parts, from_raw_parts_mut};
+#[cfg(feature = "literature")]
+use core::slice::from_raw_parts;
+use core::slice::from_raw_parts_mut;
 
 use super::end::End;
 use super::slots::State;
@@ -75,6 +77,7 @@ impl<T, H: State<Item = T, Slots: LendableSlots<T>>> End<H> {
     /// # Safety
     ///
     /// The `n` slots from `position` on hold items, which no other thread can take or change while the answer is used.
+    #[cfg(feature = "literature")]
     pub(crate) unsafe fn items(&self, position: u64, n: usize) -> (&[T], &[T]) {
         let [first, second] = self.run(position, n, Cells::run_to_empty);
         // SAFETY: by the caller's contract the slots hold items, and stay as they are.

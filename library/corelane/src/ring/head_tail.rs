@@ -15,7 +15,7 @@ use crate::region::Run;
 /// Where a call here says busy, DPDK's thread waits. DPDK's word has both positions. The word here has one position,
 /// and whether a thread is in the middle of a call.
 ///
-#[doc = advice!(ring_hts)]
+#[doc = advice!(literature ring_hts)]
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct HeadTail {

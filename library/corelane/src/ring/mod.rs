@@ -7,7 +7,7 @@
 //! its slots. Then it moves `tail` behind its slots, and so publishes them to the other side. So the threads of a side
 //! finish in the order in which they began.
 //!
-#![doc = advice!(ring)]
+#![doc = advice!(literature ring)]
 //!
 //! Calls are short: without contention, one compare-and-swap and one store for a slice of any length. With many threads
 //! all threads of a side wait for one cache line.
@@ -56,6 +56,7 @@ use core::marker::PhantomData;
 
 use crate::memory::Cells;
 use crate::pad::Padded;
+use crate::queue::config::Knob;
 use crate::queue::{
     self, Built, CapacityError, Config, Info, Queue, TryPopError, TryPushError, answered_by, full,
     handles,
@@ -116,7 +117,7 @@ impl<T, P: Mode, C: Mode> State for Header<T, P, C> {
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+pub fn queue<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     queue_with(Config::new(capacity))
 }
 
@@ -125,7 +126,7 @@ pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityE
 /// # Errors
 ///
 /// As [`queue`].
-pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     open(config)
 }
 
@@ -143,14 +144,26 @@ pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), Capac
 /// # Errors
 ///
 /// As [`queue`].
-pub fn queue_in_modes<T, P: Mode, C: Mode>(
+pub fn queue_in_modes<T: Send, P: Mode, C: Mode>(
     capacity: usize,
 ) -> Built<Producer<T, P, C>, Consumer<T, P, C>> {
-    open(Config::new(capacity))
+    queue_in_modes_with(Config::new(capacity))
+}
+
+/// As [`queue_in_modes`], with all options.
+///
+/// # Errors
+///
+/// As [`queue`].
+pub fn queue_in_modes_with<T: Send, P: Mode, C: Mode>(
+    config: Config,
+) -> Built<Producer<T, P, C>, Consumer<T, P, C>> {
+    open(config)
 }
 
 /// Both handles of a new queue.
 fn open<T, P: Mode, C: Mode>(config: Config) -> Built<Producer<T, P, C>, Consumer<T, P, C>> {
+    config.only(&[Knob::Exact])?;
     let len = slots_up_to::<Header<T, P, C>>(MOST_SLOTS, config.capacity, 0)?;
     let header = Header {
         producers: Padded(P::new(config.first, len)),

@@ -15,7 +15,7 @@ use crate::region::Run;
 ///   invisible item may have returned.
 /// - Where a call here says busy, DPDK's thread waits.
 ///
-#[doc = advice!(ring_rts)]
+#[doc = advice!(literature ring_rts)]
 #[derive(Debug)]
 #[repr(C)]
 pub struct RelaxedTail {

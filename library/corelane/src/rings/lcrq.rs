@@ -9,7 +9,7 @@
 #![doc = advice!(lcrq)]
 //!
 //! [Tokens](crate::slot::Token) are items of one word that is never zero: boxes, references, non-zero numbers.
-//! [`boxed_queue_with`] takes items of any type, and puts each into a box.
+//! [`boxed_queue`] takes items of any type, and puts each into a box.
 //!
 //! | | |
 //! |---|---|
@@ -355,7 +355,25 @@ handles! {
     [T: Send] Boxed<Consumer<Box<T>>>: consumer of T;
 }
 
-/// As [`queue_with`], for items of any type: each gets a box.
+/// As [`queue`], for items of any type: each gets a box.
+///
+/// ```
+/// use corelane::rings::lcrq;
+///
+/// let (mut tx, mut rx) = lcrq::boxed_queue(64)?;
+/// tx.try_push("hello")?;
+/// assert_eq!(rx.try_pop(), Ok("hello"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`queue`].
+pub fn boxed_queue<T: Send>(ring: usize) -> Built<BoxingProducer<T>, UnboxingConsumer<T>> {
+    boxed_queue_with(Config::new(ring))
+}
+
+/// As [`boxed_queue`], with all options.
 ///
 /// # Errors
 ///

@@ -52,6 +52,7 @@ use closable_ring::ClosableRing;
 
 /// The lap of a position: how many times positions had gone round the ring before it, in a slot's units. The number
 /// wraps.
+#[doc(hidden)]
 #[derive(Debug, Clone, Copy)]
 pub struct Lap {
     /// A multiple of [`RingSlot::UNIT`].
@@ -92,19 +93,23 @@ impl Lap {
     }
 }
 
-/// A slot: the pop and the push that have got the same position meet in it.
-pub trait RingSlot: Sized + Send + Sync {
+/// A slot: the pop and the push that have got the same position meet in it. Only this crate has
+/// such slots.
+pub trait RingSlot: sealed::Sealed + Sized + Send + Sync {
     /// What the slot holds.
     type Item: Send;
 
+    #[doc(hidden)]
     /// A power of two. Lap numbers are multiples of it: the lower bits of a slot's word have another use. So lap
     /// numbers wrap after 2^64 / `UNIT` positions. No thread must be stopped in the middle of a call while half as many
     /// positions are used.
     const UNIT: u64;
 
+    #[doc(hidden)]
     /// An empty slot, first used in the lap `first`.
     fn new(first: Lap) -> Self;
 
+    #[doc(hidden)]
     /// Puts `item` into the slot in `lap`. Fails if the slot holds another item, or if `lap` has been given up or left
     /// out. May also fail if an earlier lap of the slot is not over. If a pop of this lap may have left a mark, the
     /// slot asks `is_given` whether a pop has got this lap's position.
@@ -123,6 +128,7 @@ pub trait RingSlot: Sized + Send + Sync {
         is_given: impl FnOnce() -> bool,
     ) -> Result<(), Self::Item>;
 
+    #[doc(hidden)]
     /// Puts no item into the slot in `lap`. Each lap needs one call of this or of [`put`](Self::put): until then the
     /// slot may be unusable in later laps.
     ///
@@ -131,6 +137,7 @@ pub trait RingSlot: Sized + Send + Sync {
     /// As for [`put`](Self::put).
     unsafe fn leave_out(&self, lap: Lap);
 
+    #[doc(hidden)]
     /// Takes the item that was put into the slot in `lap`, if the slot holds it.
     ///
     /// # Safety
@@ -138,6 +145,7 @@ pub trait RingSlot: Sized + Send + Sync {
     /// In this lap no other thread takes from the slot, and no item has been taken from it.
     unsafe fn take(&self, lap: Lap) -> Option<Self::Item>;
 
+    #[doc(hidden)]
     /// As [`take`](Self::take). If the slot doesn't hold the item, gives the lap up: then no item can be put into the
     /// slot in this lap.
     ///
@@ -146,11 +154,19 @@ pub trait RingSlot: Sized + Send + Sync {
     /// As for [`take`](Self::take).
     unsafe fn take_or_give_up(&self, lap: Lap) -> Option<Self::Item>;
 
+    #[doc(hidden)]
     /// Whether the slot holds the item that was put into it in `lap`.
     fn holds(&self, lap: Lap) -> bool;
 
+    #[doc(hidden)]
     /// Whether an item may still be put into the slot in `lap`. The answer may be out of date.
     fn is_open(&self, lap: Lap) -> bool;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl<T> Sealed for super::lcrq::DoubleSlot<T> {}
+    impl<T> Sealed for super::lprq::WordSlot<T> {}
 }
 
 /// A pointer to a ring of the list.
@@ -250,7 +266,7 @@ impl<S: RingSlot> State for Header<S> {
 ///
 /// If the capacity is 0 or too large for memory.
 pub(super) fn queue<S: RingSlot>(config: Config) -> Built<Producer<S>, Consumer<S>> {
-    config.inexact()?;
+    config.only(&[])?;
     let (asked, most) = (config.capacity, ClosableRing::<S>::MOST);
     if asked == 0 || asked > most {
         return Err(CapacityError::OutOfRange { asked, most });

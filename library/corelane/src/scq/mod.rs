@@ -24,7 +24,8 @@
 //!   several indices are being put. Then it gets its position by compare-and-swap: of many threads that see the same
 //!   position only one gets it. The paper's call gets a position each time, and the paper's program reads the entry
 //!   10,000 times before it gives the position up. So a failed call costs a thousand times as much as in other queues
-//!   (Wang 2024, §2.6.2.2). [`delayed_queue_with`] makes such a queue. Here the first failed push after a pop reads
+//!   (Wang 2024, §2.6.2.2). With the feature `literature`, `delayed_queue`
+//!   makes such a queue. Here the first failed push after a pop reads
 //!   each entry that its handle hasn't seen filled.
 //! - A thread that takes an index and a thread that puts one may meet at one position after the other: the first
 //!   visitor marks the position visited, and the second visitor tries the next position. A threshold ends this (Wang
@@ -57,9 +58,11 @@ use core::ptr::NonNull;
 
 use crate::memory::{AtomicU64, Cells, limit};
 use crate::queue::{
-    self, Built, CapacityError, Config, Info, Producer as _, Queue, Sides, TryPopError,
-    TryPushError, answered_by, full, handles,
+    self, CapacityError, Config, Info, Producer as _, Sides, TryPopError, TryPushError,
+    answered_by, full, handles, queue_type,
 };
+#[cfg(feature = "literature")]
+use crate::queue::{Built, Queue};
 use crate::region::{End, MOST_ENDS, Slots, State, array, ends, slots_up_to};
 use crate::spin::Distance;
 use crate::unwind::drop_each;
@@ -173,7 +176,7 @@ impl<T> Slots for Numbered<T> {
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+pub fn queue<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     queue_with(Config::new(capacity))
 }
 
@@ -182,17 +185,19 @@ pub fn queue<T>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), CapacityE
 /// # Errors
 ///
 /// As [`queue`].
-pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    delayed_queue_with(config, 0)
+pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    with_looks(config, 0)
 }
 
-/// As [`queue_with`], but as in the paper's program, to compare: a call gets a position at once, and reads the entry
+/// As [`queue`], but as in the paper's program: a call gets a position at once, and reads the entry
 /// there `looks` times before it gives the position up.
 ///
-/// ```
-/// use corelane::{Config, TryPopError, scq};
+#[doc = advice!(literature scq_delayed)]
 ///
-/// let (mut tx, mut rx) = scq::delayed_queue_with(Config::new(2), 10_000)?;
+/// ```
+/// use corelane::{TryPopError, scq};
+///
+/// let (mut tx, mut rx) = scq::delayed_queue(2, 10_000)?;
 /// tx.try_push('a')?;
 /// assert_eq!(rx.try_pop(), Ok('a'));
 /// assert_eq!(rx.try_pop(), Err(TryPopError::Empty));
@@ -202,11 +207,33 @@ pub fn queue_with<T>(config: Config) -> Result<(Producer<T>, Consumer<T>), Capac
 /// # Errors
 ///
 /// As [`queue`].
-pub fn delayed_queue_with<T>(
+#[cfg(feature = "literature")]
+pub fn delayed_queue<T: Send>(
+    capacity: usize,
+    looks: u32,
+) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    delayed_queue_with(Config::new(capacity), looks)
+}
+
+/// As [`delayed_queue`], with all options.
+///
+/// # Errors
+///
+/// As [`queue`].
+#[cfg(feature = "literature")]
+pub fn delayed_queue_with<T: Send>(
     config: Config,
     looks: u32,
 ) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    config.inexact()?;
+    with_looks(config, looks)
+}
+
+/// A queue whose calls read an entry `looks` times before they give its position up.
+fn with_looks<T: Send>(
+    config: Config,
+    looks: u32,
+) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
+    config.only(&[])?;
     let n = slots_up_to::<Header<T>>(MOST_SLOTS, config.capacity, 0)?;
     let first = config.first & !(Entries::number(n) as u64 - 1);
     let shape = SlotShape { n, first, looks };
@@ -405,20 +432,31 @@ handles! {
     [T] Consumer<T>: consumer of T;
 }
 
-/// Between any number of producers and consumers. With `LOOKS` it is [delayed](delayed_queue_with).
-#[derive(Debug)]
-pub struct Scq<const LOOKS: u32 = 0>;
+const INFO: Info = Info {
+    id: "scq",
+    name: "scalable circular queue",
+    paper: "Wang 2024, §2.2, §3.7.2; Nikolaev 2019",
+    sides: Sides::ManyToMany,
+    guarantee: "lock-free FIFO while fewer than N threads are stopped",
+    choose: advice!(choose scq),
+    avoid: advice!(avoid scq),
+    ..Info::RING
+};
 
-impl<T: Send, const LOOKS: u32> Queue<T> for Scq<LOOKS> {
+queue_type!(Scq of [T: Send] T: Producer<T>, Consumer<T> = queue_with; INFO);
+
+/// The [delayed](delayed_queue) queue, which reads an entry `LOOKS` times.
+#[cfg(feature = "literature")]
+#[derive(Debug)]
+pub struct ScqDelayed<const LOOKS: u32>;
+
+#[cfg(feature = "literature")]
+impl<T: Send, const LOOKS: u32> Queue<T> for ScqDelayed<LOOKS> {
     const INFO: Info = Info {
-        id: if LOOKS == 0 { "scq" } else { "scq-delayed" },
-        name: "scalable circular queue",
-        paper: "Wang 2024, §2.2, §3.7.2; Nikolaev 2019",
-        sides: Sides::ManyToMany,
-        guarantee: "lock-free FIFO while fewer than N threads are stopped",
-        choose: if LOOKS == 0 { advice!(choose scq) } else { advice!(choose scq_delayed) },
-        avoid: if LOOKS == 0 { advice!(avoid scq) } else { advice!(avoid scq_delayed) },
-        ..Info::RING
+        id: "scq-delayed",
+        choose: advice!(choose scq_delayed),
+        avoid: advice!(avoid scq_delayed),
+        ..INFO
     };
     type Producer = Producer<T>;
     type Consumer = Consumer<T>;

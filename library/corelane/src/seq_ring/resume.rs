@@ -26,6 +26,7 @@ impl<T: Plain> Producer<T> {
     }
 
     /// Items that were pushed, if this is the only producer.
+    #[doc(hidden)]
     pub fn count(&self) -> u64 {
         self.write
     }
@@ -51,6 +52,7 @@ impl<T: Plain> Consumer<T> {
     }
 
     /// The position of the next item, if this handle watches.
+    #[doc(hidden)]
     pub fn position(&self) -> u64 {
         self.read
     }

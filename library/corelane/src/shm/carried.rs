@@ -28,6 +28,13 @@ pub trait Item: Plain + FromBytes {}
 impl<T: Plain + FromBytes> Item for T {}
 
 /// What a lane carries: items of one type, or `[u8]` for byte records of any length.
+///
+/// | a [`Lane`](super::Lane) of | its sending side | its receiving side |
+/// |---|---|---|
+/// | items `T` | [`Producer`](super::Producer) | [`Consumer`](super::Consumer) |
+/// | `[u8]` | [`RecordProducer`](super::RecordProducer) | [`RecordConsumer`](super::RecordConsumer) |
+/// | [`Many<T>`](super::Many) | [`ManyProducer`](super::ManyProducer) | [`ManyConsumer`](super::ManyConsumer) |
+/// | [`All<T>`](super::All) | [`Publisher`](super::Publisher) | [`Subscriber`](super::Subscriber) |
 #[diagnostic::on_unimplemented(
     message = "lanes can't carry `{Self}`",
     note = "items are numbers, arrays of them, and structs with `#[repr(C)]` and without padding that derive `Clone, Copy, \

@@ -36,7 +36,7 @@ impl<T: Item> Lanes<T> {
     /// # Errors
     ///
     /// If one of the numbers is 0 or too large, or as [`create`](super::Lane::create).
-    pub fn for_producers(producers: usize, capacity: usize) -> Result<Self, Error> {
+    pub fn create_for_producers(producers: usize, capacity: usize) -> Result<Self, Error> {
         if producers == 0 || producers > MOST {
             return Err(CapacityError::OutOfRange { asked: producers, most: MOST }.into());
         }

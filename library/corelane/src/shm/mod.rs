@@ -38,7 +38,7 @@
 //! use corelane::shm::Lanes;
 //!
 //! // At most 8 producers at a time, each with room for 1024 items.
-//! let lanes = Lanes::<u64>::for_producers(8, 1024)?;
+//! let lanes = Lanes::<u64>::create_for_producers(8, 1024)?;
 //! let (mut tx, mut rx) = (lanes.producer()?, lanes.consumer()?);
 //! // In other processes the same, as often as there are processes.
 //! let (mut other, mut worker) = (lanes.producer()?, lanes.consumer()?);
@@ -52,7 +52,7 @@
 //! |---|---|---|
 //! | `Lane` of [items](Item) of one type | [`line_ring`] | up to some hundred bytes, which are copied; most of all a few words |
 //! | `Lane` of byte records, `[u8]` | [`record_ring`] | records of different lengths, and large ones |
-//! | [`Lanes`] of items of one type | [`lanes`] | as a `Lane` of items, from several producers to several consumers |
+//! | [`Lanes`] of items of one type | a ring for each producer | as a `Lane` of items, from several producers to several consumers |
 //! | [`Broadcast`] of items of one type | [`seq_ring`] | items that each receiving process gets, or counts as lost if it is too slow: market data |
 //!
 //! # When a process dies
@@ -102,7 +102,6 @@ use std::time::{Duration, Instant};
 
 use rustix::io::{FdFlags, fcntl_setfd};
 
-pub use bells::{Bell, Bells};
 pub use broadcast::All;
 pub use carried::{Carried, Item};
 pub use error::Error;
@@ -113,13 +112,24 @@ use crate::region::shared::Mapping;
 pub use crate::region::shared::Side;
 use crate::wait::bell::Look;
 use crate::wait::thread::Habit;
-use crate::{lanes, line_ring, record_ring, seq_ring, wait};
+use crate::{line_ring, record_ring, seq_ring, wait};
 use bells::{Link, Sleeps};
 use carried::Sizes;
 use error::system;
 use file::Seat;
 use header::{About, QUEUE_AT};
 pub use many::Many;
+use parts::{Bells, Heard, Naps, Sending, Taker, Taking};
+
+/// What the types of the handles are made of: the queues of [`Lanes`], and where handles sleep and
+/// what they ring, as [`wait::Local`] for handles in one process. No program has to name these
+/// types.
+pub mod parts {
+    pub use super::bells::Bells;
+    pub use super::broadcast::{Heard, Naps};
+    pub use super::many::{Sending, Taker, Taking};
+    pub use crate::lanes::Producer as LanesProducer;
+}
 
 /// The sending side of a lane for items.
 pub type Producer<T> = wait::Producer<line_ring::Producer<T>, Bells>;
@@ -135,14 +145,15 @@ pub type RecordConsumer = wait::bytes::Consumer<record_ring::Consumer, Bells>;
 
 /// Lanes side by side: several processes push, each in a lane of its own, and several pop from all of them.
 ///
-/// [`create`](Lane::create) makes them for 16 producers at a time, [`for_producers`](Lane::for_producers) for any number.
+/// [`create`](Lane::create) makes them for 16 producers at a time,
+/// [`create_for_producers`](Lane::create_for_producers) for any number.
 pub type Lanes<T> = Lane<Many<T>>;
 
 /// A sending side of [`Lanes`].
-pub type ManyProducer<T> = wait::Producer<lanes::Producer<T>, many::Sending>;
+pub type ManyProducer<T> = wait::Producer<parts::LanesProducer<T>, Sending>;
 
 /// A receiving side of [`Lanes`].
-pub type ManyConsumer<T> = wait::Consumer<many::Taker<T>, many::Taking>;
+pub type ManyConsumer<T> = wait::Consumer<Taker<T>, Taking>;
 
 /// A lane of which each receiving process gets all items. The producer never waits: an item that a process doesn't pop in time is overwritten,
 /// and that process counts it as [lost](Subscriber::lost). A receiving side begins with the next item.
@@ -159,13 +170,13 @@ pub type ManyConsumer<T> = wait::Consumer<many::Taker<T>, many::Taking>;
 pub type Broadcast<T> = Lane<All<T>>;
 
 /// A receiving side of a [`Broadcast`] whose process can't write to it: see [`Broadcast::read_only`](Lane::read_only).
-pub type Reader<T> = wait::Consumer<seq_ring::Consumer<T>, broadcast::Naps>;
+pub type Reader<T> = wait::Consumer<seq_ring::Consumer<T>, Naps>;
 
 /// The sending side of a [`Broadcast`]. A push never fails.
-pub type Publisher<T> = wait::Producer<seq_ring::Producer<T>, broadcast::Heard>;
+pub type Publisher<T> = wait::Producer<seq_ring::Producer<T>, Heard>;
 
 /// A receiving side of a [`Broadcast`].
-pub type Subscriber<T> = wait::Consumer<seq_ring::Consumer<T>, broadcast::Heard>;
+pub type Subscriber<T> = wait::Consumer<seq_ring::Consumer<T>, Heard>;
 
 /// What the receiving sides of a broadcast know of its items.
 macro_rules! watches {
@@ -217,7 +228,7 @@ pub struct Lane<T: Carried + ?Sized> {
 
 impl<T: Carried + ?Sized> Lane<T> {
     /// Makes a lane for at least `capacity` items, or bytes of records. A record may take a quarter of them: see
-    /// [`create_for`](Lane::create_for).
+    /// [`create_for_records`](Lane::create_for_records).
     ///
     /// # Errors
     ///
@@ -362,7 +373,7 @@ impl Lane<[u8]> {
     ///
     /// const FRAME: usize = 640 * 480 * 3;
     ///
-    /// let lane = Lane::<[u8]>::create_for(FRAME, 8)?;
+    /// let lane = Lane::<[u8]>::create_for_records(FRAME, 8)?;
     /// assert_eq!(lane.producer()?.claim(FRAME).expect("there is room").len(), FRAME);
     /// # Ok::<(), corelane::shm::Error>(())
     /// ```
@@ -370,9 +381,12 @@ impl Lane<[u8]> {
     /// # Errors
     ///
     /// As [`create`](Self::create).
-    pub fn create_for(longest: usize, records: usize) -> Result<Self, Error> {
+    pub fn create_for_records(longest: usize, records: usize) -> Result<Self, Error> {
         let longest = longest.max(1);
-        Self::of(Sizes { capacity: record_ring::counted(longest).saturating_mul(records), longest })
+        Self::of(Sizes {
+            capacity: record_ring::size_of_record(longest).saturating_mul(records),
+            longest,
+        })
     }
 
     /// Length of the longest record, in bytes.

@@ -23,7 +23,10 @@
 //! |---|---|---|
 //! | [`lifo`] | newest first | computations that fork and join: the newest task has its data in the cache, thieves get the oldest and largest |
 //! | [`fifo`] | oldest first | servers and executors: no task waits for ever |
-//! | [`chase_lev`], [`chase_lev::asymmetric`], [`run_queue`] | newest; newest; oldest first | to compare: what most schedulers have. One would choose them for queues that grow, or when a thief must reach every item by an ordinary steal |
+#![cfg_attr(
+    feature = "literature",
+    doc = "| [`chase_lev`], [`chase_lev::asymmetric`], [`run_queue`] | newest; newest; oldest first | to compare: what most schedulers have. One would choose them for queues that grow, or when a thief must reach every item by an ordinary steal |"
+)]
 //!
 //! `pool` has worker threads with such queues, for tasks of any type. `fork_join` has them for computations that split.
 //!
@@ -97,14 +100,17 @@ macro_rules! handles {
 use handles;
 
 pub mod bwos;
+#[cfg(feature = "literature")]
 pub mod chase_lev;
 #[cfg(feature = "std")]
 pub mod fork_join;
 #[cfg(feature = "std")]
 pub mod pool;
+#[cfg(feature = "literature")]
 pub mod run_queue;
 
-pub use bwos::{fifo::queue as fifo, lifo::queue as lifo};
+pub use bwos::fifo::{queue as fifo, queue_with as fifo_with};
+pub use bwos::lifo::{queue as lifo, queue_with as lifo_with};
 
 use crate::queue::{TryPopError, TryPushError};
 

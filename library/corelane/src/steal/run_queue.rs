@@ -4,7 +4,7 @@
 //! claimed and not read yet. A thief advances the former over half of the items, reads them, and then moves the latter up. While they differ, no other thief may steal.
 //! The owner goes on, and reuses no slot that is not read.
 //!
-#![doc = advice!(tokio_ring)]
+#![doc = advice!(literature tokio_ring)]
 //!
 //! | | |
 //! |---|---|
@@ -64,7 +64,7 @@ const MOST_SLOTS: usize = 1 << 30;
 /// # Errors
 ///
 /// If `capacity` is 0 or too large, at most 2³⁰.
-pub fn queue<T>(capacity: usize) -> Result<Worker<T>, CapacityError> {
+pub fn queue<T: Send>(capacity: usize) -> Result<Worker<T>, CapacityError> {
     queue_with(Config::new(capacity))
 }
 
@@ -73,8 +73,8 @@ pub fn queue<T>(capacity: usize) -> Result<Worker<T>, CapacityError> {
 /// # Errors
 ///
 /// As [`queue`].
-pub fn queue_with<T>(config: Config) -> Result<Worker<T>, CapacityError> {
-    config.inexact()?;
+pub fn queue_with<T: Send>(config: Config) -> Result<Worker<T>, CapacityError> {
+    config.only(&[])?;
     let slots = slots_up_to::<Header<T>>(MOST_SLOTS, config.capacity, 0)?;
     let first = config.first as u32;
     let head = Padded(AtomicU64::new(Head { claimed: first, oldest: first }.word()));

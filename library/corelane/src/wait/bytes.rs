@@ -64,7 +64,7 @@ pub struct Consumer<C = bytes::Consumer, B = Local> {
 }
 
 impl<P: Claims, B: Bells> Producer<P, B> {
-    /// Claims room for a record of `len` bytes: see [`bytes::Producer::claim`]. Waits while there
+    /// Claims room for a record of `len` bytes: see [`bytes::Producer::try_claim`]. Waits while there
     /// is none.
     ///
     /// Consumers may wait for records until the claim ends, also for some in front of it: don't
@@ -98,7 +98,7 @@ impl<P: Claims, B: Bells> Producer<P, B> {
     ///
     /// # Errors
     ///
-    /// As [`bytes::Producer::claim`].
+    /// As [`bytes::Producer::try_claim`].
     #[inline(always)] // as the queue's own
     pub fn try_claim(&mut self, len: usize) -> Result<Claim<'_, P, B>, ClaimError> {
         let allocated = allocate(&mut self.queue, len, &self.bells)?;
@@ -153,6 +153,16 @@ impl<P: Claims, B: Bells> Producer<P, B> {
     #[inline(always)] // as the queue's own
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), ClaimError> {
         self.claim(bytes.len()).map(|claim| claim.commit_copy(bytes))
+    }
+
+    /// As [`push`](Self::push), without waiting.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_claim`](Self::try_claim).
+    #[inline(always)] // as the queue's own
+    pub fn try_push(&mut self, bytes: &[u8]) -> Result<(), ClaimError> {
+        self.try_claim(bytes.len()).map(|claim| claim.commit_copy(bytes))
     }
 
     /// Length of the longest record, in bytes.

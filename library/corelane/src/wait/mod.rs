@@ -77,6 +77,13 @@ where
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Closed<T>(pub T);
 
+impl<T> Closed<T> {
+    /// The item that was not pushed.
+    pub fn into_inner(self) -> T {
+        self.0
+    }
+}
+
 impl<T> fmt::Debug for Closed<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Closed(..)")

@@ -170,7 +170,7 @@ fn killed_at_each_call_of_a_lane() {
 
 #[test]
 fn killed_at_each_call_of_a_lane_of_records() {
-    let lane = || Lane::<[u8]>::create_for(64, 8).unwrap();
+    let lane = || Lane::<[u8]>::create_for_records(64, 8).unwrap();
     kill_at_each_stop("push records, traced", lane, push_records, pop_records);
     kill_at_each_stop("pop records, traced", lane, pop_records, push_records);
 }
@@ -206,7 +206,7 @@ fn pop_jobs(jobs: &Lanes<Tick>) -> Vec<u64> {
 #[test]
 fn killed_at_each_call_of_a_producer_of_lanes() {
     at_each_stop(|stop| {
-        let jobs = Lanes::for_producers(2, 4).unwrap();
+        let jobs = Lanes::create_for_producers(2, 4).unwrap();
         thread::scope(|scope| {
             let open = jobs.producer().unwrap();
             let pops = scope.spawn(|| pop_jobs(&jobs));
@@ -225,7 +225,7 @@ fn killed_at_each_call_of_a_producer_of_lanes() {
 #[test]
 fn killed_at_each_call_of_a_consumer_of_lanes() {
     at_each_stop(|stop| {
-        let jobs = Lanes::for_producers(1, 4).unwrap();
+        let jobs = Lanes::create_for_producers(1, 4).unwrap();
         thread::scope(|scope| {
             let (open, pushes) = (jobs.consumer().unwrap(), scope.spawn(|| push_jobs(&jobs)));
             let killed = killed_at("pop jobs, traced", &jobs, stop);

@@ -95,7 +95,7 @@ impl Seen {
 #[test]
 fn jobs_of_several_processes_come_once() {
     for (consumers, capacity) in [(1, 64), (3, 7)] {
-        let lanes = Lanes::<Job>::for_producers(3, capacity).unwrap();
+        let lanes = Lanes::<Job>::create_for_producers(3, capacity).unwrap();
         let processes: Vec<_> = (0..3).map(|_| spawn("push some jobs", &[&lanes])).collect();
         let takers: Vec<_> = (0..consumers)
             .map(|_| {
@@ -125,8 +125,8 @@ fn jobs_of_several_processes_come_once() {
 #[test]
 fn killed_processes_of_many() {
     for capacity in [3, 200] {
-        let jobs = Lanes::<Job>::for_producers(4, capacity).unwrap();
-        let passed = Lanes::<Job>::for_producers(4, capacity).unwrap();
+        let jobs = Lanes::<Job>::create_for_producers(4, capacity).unwrap();
+        let passed = Lanes::<Job>::create_for_producers(4, capacity).unwrap();
         // All sides stay open while all processes of one happen to be dead.
         let open = (jobs.producer(), passed.producer(), jobs.consumer());
         let mut rx = passed.consumer().unwrap();
@@ -171,7 +171,8 @@ fn killed_processes_of_many() {
 
 #[test]
 fn a_ring_for_a_consumer_that_was_killed_is_not_lost() {
-    let (jobs, passed) = (Lanes::<Job>::for_producers(1, 8), Lanes::<Job>::for_producers(8, 8));
+    let (jobs, passed) =
+        (Lanes::<Job>::create_for_producers(1, 8), Lanes::<Job>::create_for_producers(8, 8));
     let (jobs, passed) = (jobs.unwrap(), passed.unwrap());
     let (mut tx, mut rx) = (jobs.producer().unwrap(), passed.consumer().unwrap());
     let mut processes: Vec<_> = (0..4).map(|_| spawn("pass jobs on", &[&jobs, &passed])).collect();
@@ -195,7 +196,7 @@ fn a_ring_for_a_consumer_that_was_killed_is_not_lost() {
 
 #[test]
 fn seats_are_taken_and_come_back() {
-    let lanes = Lanes::<Tick>::for_producers(2, 4).unwrap();
+    let lanes = Lanes::<Tick>::create_for_producers(2, 4).unwrap();
     assert_eq!(lanes.producers(), 2);
     let (first, second) = (lanes.producer().unwrap(), lanes.producer().unwrap());
     assert_eq!(
@@ -228,7 +229,7 @@ fn seats_are_taken_and_come_back() {
 
 #[test]
 fn a_producer_goes_on_in_the_lane_of_another() {
-    let lanes = Lanes::<Tick>::for_producers(1, 4).unwrap();
+    let lanes = Lanes::<Tick>::create_for_producers(1, 4).unwrap();
     let mut rx = lanes.consumer().unwrap();
     let (mut pushed, mut popped) = (0, 0);
     for turn in 0..50 {
@@ -263,7 +264,7 @@ fn lanes_are_not_opened_as_a_lane() {
     assert_eq!(Lanes::<Tick>::open(&lanes).unwrap().producers(), 16);
     for (producers, capacity) in [(0, 1), (1, 0), (1 << 20, 1), (1, usize::MAX), (1 << 16, 1 << 50)]
     {
-        let made = Lanes::<Tick>::for_producers(producers, capacity);
+        let made = Lanes::<Tick>::create_for_producers(producers, capacity);
         assert!(matches!(made, Err(Error::Capacity(_))), "{producers}, {capacity}");
     }
 }
@@ -276,7 +277,7 @@ fn lying_peer_of_many() {
     let mut runs = 0;
     while Instant::now() < end || runs < 3 {
         runs += 1;
-        let lanes = Lanes::<Tick>::for_producers(
+        let lanes = Lanes::<Tick>::create_for_producers(
             1 + random.next() as usize % 3,
             1 + random.next() as usize % 50,
         );

@@ -26,7 +26,7 @@ pub(super) fn child(role: &str, group: &str) {
         "mirrored memory beyond the limit of a file" => {
             let config = Config::new(64 * 1024).memory(Memory::Mirrored);
             let queue = || {
-                let (tx, _rx) = corelane::lamport::queue_with::<u64>(config).unwrap();
+                let (tx, _rx) = corelane::lamport::lazy::queue_with::<u64>(config).unwrap();
                 tx.backing()
             };
             assert_eq!(with_limit(libc::RLIMIT_FSIZE, 4096, queue), Backing::Heap);
@@ -38,7 +38,7 @@ pub(super) fn child(role: &str, group: &str) {
         "memory of huge pages beyond the limit of a group" => {
             fs::write(Path::new(group).join("cgroup.procs"), "0").unwrap();
             let config = Config::new(4096).memory(Memory::HugePages);
-            let (mut tx, mut rx) = corelane::lamport::queue_with::<u64>(config).unwrap();
+            let (mut tx, mut rx) = corelane::lamport::lazy::queue_with::<u64>(config).unwrap();
             tx.try_push(7).unwrap();
             assert_eq!(rx.try_pop(), Ok(7));
             assert_eq!(tx.backing(), Backing::TransparentHugePages);

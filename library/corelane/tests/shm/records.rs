@@ -245,7 +245,7 @@ fn lying_peer_that_knows_the_headers() {
 #[test]
 fn a_lane_for_frames_has_room_for_them() {
     for (longest, frames) in [(1, 1), (65_536, 4), (1000, 3), (505, 7)] {
-        let lane = Lane::<[u8]>::create_for(longest, frames).unwrap();
+        let lane = Lane::<[u8]>::create_for_records(longest, frames).unwrap();
         let other = Lane::<[u8]>::open(&lane).unwrap();
         assert!(lane.max_len() >= longest && other.max_len() == lane.max_len());
         let (mut tx, mut rx) = (lane.producer().unwrap(), other.consumer().unwrap());
@@ -257,7 +257,7 @@ fn a_lane_for_frames_has_room_for_them() {
             (0..round % 2).for_each(|_| drop(rx.try_pop().unwrap()));
         }
     }
-    let error = Lane::<[u8]>::create_for(usize::MAX, 3).unwrap_err();
+    let error = Lane::<[u8]>::create_for_records(usize::MAX, 3).unwrap_err();
     assert!(matches!(error, Error::Capacity(_)), "{error}");
 }
 

@@ -273,7 +273,7 @@ fn records_may_be_held_while_a_task_waits_for_something_else() {
 /// Of several tasks that wait for items of many, some are given up: no ring is lost.
 #[test]
 fn tasks_wait_for_items_of_many() {
-    let lanes = Lanes::<Tick>::for_producers(2, 2).unwrap();
+    let lanes = Lanes::<Tick>::create_for_producers(2, 2).unwrap();
     let pushes: Vec<_> = (0..2)
         .map(|number| {
             let mut tx = lanes.producer().unwrap();

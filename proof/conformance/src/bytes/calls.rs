@@ -283,7 +283,7 @@ impl Model {
     fn is_refused(&mut self, tx: &mut Producer) {
         assert!(tx.is_closed());
         for len in (0..=tx.max_len()).rev().step_by(7).cycle() {
-            match tx.claim(len) {
+            match tx.try_claim(len) {
                 Ok(claim) => {
                     let number = self.claimed(len);
                     self.settle(number, State::Committed(len));
@@ -354,7 +354,7 @@ impl<'a> Driver<'a> {
     }
 
     fn claim(&mut self, len: usize) {
-        match self.tx().claim(len) {
+        match self.tx().try_claim(len) {
             Ok(mut claim) => {
                 assert_eq!(claim.len(), len);
                 let number = self.model.claimed(len);
@@ -368,7 +368,7 @@ impl<'a> Driver<'a> {
     fn push(&mut self, len: usize) {
         let mut bytes = vec![0; len];
         fill(&mut bytes, self.model.made);
-        match self.tx().push(&bytes) {
+        match self.tx().try_push(&bytes) {
             Ok(()) => {
                 let number = self.model.claimed(len);
                 self.model.settle(number, State::Committed(len));

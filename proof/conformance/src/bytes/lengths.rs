@@ -8,7 +8,7 @@ use super::{fill, is_record};
 
 /// Pushes record `number` with so many bytes.
 fn push(tx: &mut Producer, number: u64, len: usize) -> Result<(), ClaimError> {
-    let mut claim = tx.claim(len)?;
+    let mut claim = tx.try_claim(len)?;
     fill(&mut claim, number);
     claim.commit();
     Ok(())
@@ -42,7 +42,7 @@ pub fn every_length() {
                 }
                 assert_eq!(rx.try_pop().err(), Some(TryPopError::Empty));
                 let error = ClaimError::TooLarge { len: most + 1 + len, most };
-                assert_eq!(tx.claim(most + 1 + len).err(), Some(error));
+                assert_eq!(tx.try_claim(most + 1 + len).err(), Some(error));
             }
         }
     }
@@ -52,15 +52,15 @@ pub fn every_length() {
 pub fn zero_length_batch() {
     let (mut tx, mut rx) = queue(256).expect("this capacity is possible");
     for _ in 0..100 {
-        let pushed = (0..).take_while(|_| tx.push(b"").is_ok()).count();
+        let pushed = (0..).take_while(|_| tx.try_push(b"").is_ok()).count();
         assert!(pushed > (256 - tx.max_len()) / 16, "each takes 16 bytes");
         for _ in 0..pushed {
             assert_eq!(rx.try_pop().expect("as many are there").len(), 0);
         }
         assert_eq!(rx.try_pop().err(), Some(TryPopError::Empty));
         // An aborted claim without bytes leaves no record.
-        tx.claim(0).expect("the queue is empty").abort();
-        tx.claim(16).expect("the queue is empty").commit_len(0);
+        tx.try_claim(0).expect("the queue is empty").abort();
+        tx.try_claim(16).expect("the queue is empty").commit_len(0);
         assert_eq!(rx.try_pop().expect("one is there").len(), 0);
         assert_eq!(rx.try_pop().err(), Some(TryPopError::Empty));
     }
@@ -72,12 +72,12 @@ pub fn aborted_claims_give_room_back() {
         let config = Config::new(2 * block).block(block);
         let (mut tx, mut rx) = queue_with(config).expect("this capacity is possible");
         for _ in 0..100 {
-            tx.claim(len).expect("nothing is held").abort();
+            tx.try_claim(len).expect("nothing is held").abort();
         }
         push(&mut tx, 0, len).expect("there is room");
         for _ in 0..100 {
             // The aborted claim behind a record becomes free together with the record.
-            let _ = tx.claim(len).map(Claim::abort);
+            let _ = tx.try_claim(len).map(Claim::abort);
         }
         assert_eq!(rx.try_pop().expect("it is there").len(), len);
         assert_eq!(rx.try_pop().err(), Some(TryPopError::Empty));
@@ -196,7 +196,7 @@ pub fn drop_panics_mid_batch() {
         queue_with(Config::new(64).block(64)).expect("this capacity is possible");
     for number in 0..20 {
         corelane_harness::ledger::must_explode(std::panic::AssertUnwindSafe(|| {
-            let _claim = tx.claim(64).expect("the queue is empty");
+            let _claim = tx.try_claim(64).expect("the queue is empty");
             corelane_harness::ledger::explode();
         }));
         push(&mut tx, number, 64).expect("a block is free");

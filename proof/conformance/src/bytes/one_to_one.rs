@@ -79,7 +79,7 @@ pub fn compare(config: Config, calls: &[Call]) {
         let taken: usize = inside.iter().map(|(_, len)| counted(*len)).sum();
         assert!(tx.len() >= taken && rx.len() >= taken && tx.is_empty() == inside.is_empty());
         match *call {
-            Call::Claim(len, how) => match tx.claim(len) {
+            Call::Claim(len, how) => match tx.try_claim(len) {
                 Ok(claim) => {
                     assert_eq!((claim.len(), claim.as_ptr() as usize % 8), (len, 0));
                     inside.extend(end(claim, number, how).map(|len| (number, len)));
@@ -165,8 +165,8 @@ fn send(mut tx: Producer, records: u64) {
     for number in 0..records {
         let len = 8 + rng.below(most - 7);
         let mut claim = loop {
-            match tx.claim(len) {
-                Ok(_) => break tx.claim(len).expect("it was there"),
+            match tx.try_claim(len) {
+                Ok(_) => break tx.try_claim(len).expect("it was there"),
                 Err(error) => assert_eq!(error, ClaimError::Full),
             }
             std::thread::yield_now();

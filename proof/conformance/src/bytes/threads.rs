@@ -33,7 +33,7 @@ fn send(tx: &mut Producer, producer: u64, each: u64, patience: &mut Together) {
     let mut number = 0;
     while number < each {
         let len = HEAD + rng.below(most - HEAD + 1);
-        let mut claim = match tx.claim(len) {
+        let mut claim = match tx.try_claim(len) {
             Ok(claim) => claim,
             Err(ClaimError::Full | ClaimError::Busy) => {
                 patience.wait();
@@ -158,7 +158,7 @@ pub fn teardown_races_push() {
 fn push_until_closed(tx: &mut Producer, len: usize, patience: &mut Together) -> bool {
     let bytes = [len as u8; 64];
     loop {
-        match tx.push(&bytes[..len]) {
+        match tx.try_push(&bytes[..len]) {
             Ok(()) => break,
             Err(ClaimError::Closed) => return false,
             Err(ClaimError::TooLarge { .. }) => panic!("too large"),
@@ -200,7 +200,7 @@ pub fn batch_spills_into_version() {
                 for _ in 0..each {
                     let len = block - rng.below(block / 2);
                     let bytes = vec![n as u8; len];
-                    while tx.push(&bytes).is_err() {
+                    while tx.try_push(&bytes).is_err() {
                         patience.wait();
                     }
                     patience.moved();
@@ -236,10 +236,10 @@ fn late_claims_in_one_thread() {
     let long = [1; 256];
     for lap in 0..scaled(100) {
         for part in 0..2 {
-            txs[0].push(&[0; 16]).expect("a block is free");
-            let pushed = txs.iter_mut().filter_map(|tx| tx.push(&long).ok()).count();
+            txs[0].try_push(&[0; 16]).expect("a block is free");
+            let pushed = txs.iter_mut().filter_map(|tx| tx.try_push(&long).ok()).count();
             assert_eq!(pushed, 1, "in lap {lap}, {part}");
-            assert!(txs.iter_mut().all(|tx| tx.push(&long) == Err(ClaimError::Full)));
+            assert!(txs.iter_mut().all(|tx| tx.try_push(&long) == Err(ClaimError::Full)));
             assert!([16, 256].iter().all(|len| rx.try_pop().is_ok_and(|r| r.len() == *len)));
         }
     }
@@ -282,7 +282,7 @@ fn fill_by_several(tx: &Producer, longest: usize) -> (usize, usize) {
         let mut tx = tx.clone();
         let bytes = vec![0; len];
         tasks.push(Box::new(move || {
-            let records = (0..).take_while(|_| tx.push(&bytes).is_ok()).count();
+            let records = (0..).take_while(|_| tx.try_push(&bytes).is_ok()).count();
             (records, records * rounded(len))
         }));
     }
@@ -303,7 +303,7 @@ fn pass_by_several(tx: &Producer, rx: &mut Consumer, longest: usize, seed: u64) 
             let mut pushed = 0;
             while pushed < EACH {
                 let len = if n == 0 { 16 } else { 1 + rng.below(longest) };
-                let Ok(claim) = tx.claim(len) else {
+                let Ok(claim) = tx.try_claim(len) else {
                     patience.wait();
                     continue;
                 };
@@ -333,7 +333,7 @@ fn pass_by_several(tx: &Producer, rx: &mut Consumer, longest: usize, seed: u64) 
 fn takes_its_capacity(tx: &mut Producer, rx: &mut Consumer) {
     let long = vec![0; tx.max_len()];
     let records = tx.capacity() / long.len();
-    assert!((0..records).all(|_| tx.push(&long) == Ok(())), "false full");
+    assert!((0..records).all(|_| tx.try_push(&long) == Ok(())), "false full");
     assert!((0..records).all(|_| rx.try_pop().is_ok()), "records are lost");
     assert_eq!(rx.try_pop().err(), Some(TryPopError::Empty));
 }
@@ -345,9 +345,9 @@ pub fn read_behind_stalled_writer() {
         let (mut tx, mut rx) =
             queue_with(Config::new(1024).block(512)).expect("this capacity is possible");
         let mut other = tx.clone();
-        let stalled = tx.claim(100).expect("the queue is new");
+        let stalled = tx.try_claim(100).expect("the queue is new");
         let write = move || {
-            other.push(b"behind").expect("there is room");
+            other.try_push(b"behind").expect("there is room");
         };
         let read = || {
             for _ in 0..round {

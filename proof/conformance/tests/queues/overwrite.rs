@@ -68,7 +68,7 @@ macro_rules! tests {
             fn counter_wrap_width() {
                 for bits in [8, 16, 17, 31, 32, 33, 47, 48, 62, 63, 64] {
                     let first = (u64::MAX >> (64 - bits)) - 5;
-                    let config = Config::new(8).block(2).first(first);
+                    let config = Config::new(8).grouped(2).first(first);
                     overwrite::random_calls::<$queue>(config, bits, 300);
                 }
             }
@@ -79,7 +79,7 @@ macro_rules! tests {
                 for (seed, (capacity, block)) in
                     (0..).zip([(2, 1), (16, 1), (16, 8), (100, 16), (512, 64)])
                 {
-                    let config = Config::new(capacity).block(block).first(u64::MAX - 1000);
+                    let config = Config::new(capacity).grouped(block).first(u64::MAX - 1000);
                     overwrite::random_calls::<$queue>(config, seed, 200_000);
                 }
             }
@@ -112,7 +112,7 @@ macro_rules! tests {
                     seed: u64,
                 ) {
                     let batch = 1 << log_batch.min(log_capacity - 1);
-                    let config = Config::new(1 << log_capacity).block(batch).first(first);
+                    let config = Config::new(1 << log_capacity).grouped(batch).first(first);
                     overwrite::random_calls::<$queue>(config, seed, 200);
                 }
             }

@@ -116,7 +116,7 @@ pub(crate) fn capacity_overflow<Q: Queue<u64> + 'static>() {
 }
 
 mod scq_delayed {
-    shared_any! { corelane::scq::Scq<5> }
+    shared_any! { corelane::scq::ScqDelayed<5> }
 }
 
 /// Sides in different modes.

@@ -1,7 +1,7 @@
 //! Byte records.
 
 use coherence::pause;
-use corelane_sim::record_ring::{Heir, Producer, counted};
+use corelane_sim::record_ring::{Heir, Producer, size_of_record};
 use corelane_sim::{CapacityError, Config};
 
 use super::{Done, ITEMS};
@@ -32,9 +32,9 @@ pub(super) fn push(side: Heir, done: &Done, is_victim: bool) {
     while next < ITEMS && !is_dead() {
         // Every third one is claimed in vain before.
         if next % 3 == 0 {
-            _ = tx.claim(24).map(|mut claim| claim.fill(255));
+            _ = tx.try_claim(24).map(|mut claim| claim.fill(255));
         }
-        let is_pushed = tx.push(&record(next)).is_ok();
+        let is_pushed = tx.try_push(&record(next)).is_ok();
         if is_dead() {
             return;
         }
@@ -58,12 +58,12 @@ fn check_room(tx: &mut Producer, done: &Done) {
         pause(1);
     }
     let len = if tx.capacity().is_multiple_of(16) { 0 } else { tx.max_len() };
-    let (each, mut inside) = (counted(len), 0);
+    let (each, mut inside) = (size_of_record(len), 0);
     while inside + each <= tx.capacity() {
         // What the consumer has given back may still be in its store buffer.
         let is_pushed = (0..1000).any(|_| {
             pause(1);
-            tx.push(&vec![0; len]).is_ok()
+            tx.try_push(&vec![0; len]).is_ok()
         });
         assert!(is_pushed, "{inside} bytes are inside, and {each} more have no room");
         inside += each;

@@ -119,7 +119,7 @@ fn config(chance: &mut Chance) -> Config {
     };
     // Items that the FIFO owner pushes into a block before it grants it.
     let held = chance.below(4) as usize;
-    Config::new(capacity).block(block as usize).batch(held).first(first)
+    Config::new(capacity).lenient().block(block as usize).batch(held).first(first)
 }
 
 fn other(chance: &mut Chance) -> Chance {

@@ -46,7 +46,7 @@
 //! use corelane::{Config, block::bytes};
 //!
 //! let (mut tx, mut rx) = bytes::queue_with(Config::new(1 << 16).block(1500))?;
-//! let mut claim = tx.claim(1500)?;
+//! let mut claim = tx.try_claim(1500)?;
 //! let received = claim.len() - 1000; // a read from a socket, say
 //! claim[..received].fill(7);
 //! claim.commit_len(received);
@@ -126,7 +126,7 @@ impl Producer {
     /// room. [`Busy`](ClaimError::Busy) if there is no room because popped records are still held.
     /// [`Closed`](ClaimError::Closed) if there is no room and all consumers are gone.
     #[inline]
-    pub fn claim(&mut self, len: usize) -> Result<Claim<'_>, ClaimError> {
+    pub fn try_claim(&mut self, len: usize) -> Result<Claim<'_>, ClaimError> {
         let run = self.allocate(len)?;
         Ok(Claim::new(self, run, len, ()))
     }
@@ -135,10 +135,10 @@ impl Producer {
     ///
     /// # Errors
     ///
-    /// As [`claim`](Self::claim).
+    /// As [`try_claim`](Self::try_claim).
     #[inline]
-    pub fn push(&mut self, bytes: &[u8]) -> Result<(), ClaimError> {
-        self.claim(bytes.len()).map(|claim| claim.commit_copy(bytes))
+    pub fn try_push(&mut self, bytes: &[u8]) -> Result<(), ClaimError> {
+        self.try_claim(bytes.len()).map(|claim| claim.commit_copy(bytes))
     }
 
     /// Length of the longest record, in bytes.
@@ -158,7 +158,7 @@ impl Producer {
     ///
     /// ```
     /// let (mut tx, mut rx) = corelane::bytes::queue(256)?;
-    /// tx.push(b"seventeen letters")?;
+    /// tx.try_push(b"seventeen letters")?;
     /// assert_eq!(tx.len(), 32);
     /// drop(rx.try_pop()?);
     /// assert!(rx.is_empty());

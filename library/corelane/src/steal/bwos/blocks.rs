@@ -8,6 +8,7 @@ use core::ptr::NonNull;
 
 use crate::memory::{AtomicBool, AtomicU64, Barrier, Cells, Ordering, Shifted, UnsafeCell};
 use crate::pad::Padded;
+use crate::queue::config::Knob;
 use crate::queue::{CapacityError, Config};
 use crate::region::{Slots, State, array, slots_up_to};
 use crate::unwind::drop_each;
@@ -259,8 +260,8 @@ pub struct Shape {
 
 impl Shape {
     /// By default about eight blocks, and one more. Without that one, a block of which thieves have taken a part would be missing.
-    pub(super) fn new<H: State>(config: Config) -> Result<Self, CapacityError> {
-        config.inexact()?;
+    pub(super) fn new<H: State>(config: Config, has: &[Knob]) -> Result<Self, CapacityError> {
+        config.only(has)?;
         slots_up_to::<H>(MOST_SLOTS_AT_ALL, config.capacity, 2 * MOST_SLOTS)?;
         // Not so few that numbers of blocks come again soon.
         let usual = config.capacity.div_ceil(8).next_power_of_two().max(8);

@@ -32,6 +32,7 @@ use core::marker::PhantomData;
 use super::blocks::{AtHand, Block, Blocks, Loot, RightToSeize, Shape, Word};
 use crate::memory::{AtomicU64, Barrier, Ordering, limit, pause, without_unwinding};
 use crate::pad::Padded;
+use crate::queue::config::Knob;
 use crate::queue::{CapacityError, Config, Info, Sides, TryPopError, TryPushError};
 use crate::region::{End, State, ends};
 use crate::steal;
@@ -55,7 +56,7 @@ pub const INFO: Info = Info {
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn queue<T>(capacity: usize) -> Result<Worker<T>, CapacityError> {
+pub fn queue<T: Send>(capacity: usize) -> Result<Worker<T>, CapacityError> {
     queue_with(Config::new(capacity))
 }
 
@@ -64,8 +65,8 @@ pub fn queue<T>(capacity: usize) -> Result<Worker<T>, CapacityError> {
 /// # Errors
 ///
 /// As [`queue`].
-pub fn queue_with<T>(config: Config) -> Result<Worker<T>, CapacityError> {
-    let shape = Shape::new::<Header<T>>(config)?;
+pub fn queue_with<T: Send>(config: Config) -> Result<Worker<T>, CapacityError> {
+    let shape = Shape::new::<Header<T>>(config, &[Knob::Block])?;
     let barrier = Barrier::new();
     let (end, thieves) = ends(config.memory, shape, Header::new(&shape, barrier))?;
     let first = shape.first();

@@ -4,7 +4,7 @@
 //! Between its two steps the thief has a fence on all cores of the process, by [`membarrier(2)`](https://man7.org/linux/man-pages/man2/membarrier.2.html), and the owner needs
 //! none. Thieves have a lock among them. An owner that finds `top` behind its item takes the lock as well, and then knows whether a thief has the item.
 //!
-#![doc = advice!(abp_asymmetric)]
+#![doc = advice!(literature abp_asymmetric)]
 //!
 //! | | |
 //! |---|---|
@@ -61,7 +61,7 @@ pub const INFO: Info = Info {
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn queue<T>(capacity: usize) -> Result<Worker<T>, CapacityError> {
+pub fn queue<T: Send>(capacity: usize) -> Result<Worker<T>, CapacityError> {
     queue_with(Config::new(capacity))
 }
 
@@ -70,7 +70,7 @@ pub fn queue<T>(capacity: usize) -> Result<Worker<T>, CapacityError> {
 /// # Errors
 ///
 /// As [`queue`].
-pub fn queue_with<T>(config: Config) -> Result<Worker<T>, CapacityError> {
+pub fn queue_with<T: Send>(config: Config) -> Result<Worker<T>, CapacityError> {
     make(config, false)
 }
 
@@ -79,7 +79,7 @@ pub fn queue_with<T>(config: Config) -> Result<Worker<T>, CapacityError> {
 /// # Errors
 ///
 /// As [`queue`].
-pub fn unbounded<T>(first_capacity: usize) -> Result<Worker<T>, CapacityError> {
+pub fn unbounded<T: Send>(first_capacity: usize) -> Result<Worker<T>, CapacityError> {
     unbounded_with(Config::new(first_capacity))
 }
 
@@ -88,7 +88,7 @@ pub fn unbounded<T>(first_capacity: usize) -> Result<Worker<T>, CapacityError> {
 /// # Errors
 ///
 /// As [`queue`].
-pub fn unbounded_with<T>(config: Config) -> Result<Worker<T>, CapacityError> {
+pub fn unbounded_with<T: Send>(config: Config) -> Result<Worker<T>, CapacityError> {
     make(config, true)
 }
 

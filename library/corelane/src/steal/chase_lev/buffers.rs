@@ -159,7 +159,7 @@ const MOST_SLOTS: usize = usize::MAX >> 10;
 
 /// The first buffer.
 pub(super) fn first<H: State>(config: Config) -> Result<Box<Buffer<H::Item>>, CapacityError> {
-    config.inexact()?;
+    config.only(&[])?;
     let slot = size_of::<H::Item>() + size_of::<AtomicU64>();
     let most = MOST_SLOTS.min(isize::MAX as usize / slot);
     let len = slots_up_to::<H>(most, config.capacity, 0)?;

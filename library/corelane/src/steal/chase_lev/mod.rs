@@ -3,7 +3,7 @@
 //! The owner pushes and pops at the *bottom*. A thief claims the item at the *top* by a compare-and-swap. The owner lowers `bottom` before it looks
 //! at `top`, with a fence between. Only for the last item it needs a compare-and-swap as well.
 //!
-#![doc = advice!(abp)]
+#![doc = advice!(literature abp)]
 //!
 //! | | |
 //! |---|---|
@@ -68,7 +68,7 @@ pub const INFO: Info = Info {
 /// # Errors
 ///
 /// If `capacity` is 0 or too large for memory.
-pub fn queue<T>(capacity: usize) -> Result<Worker<T>, CapacityError> {
+pub fn queue<T: Send>(capacity: usize) -> Result<Worker<T>, CapacityError> {
     queue_with(Config::new(capacity))
 }
 
@@ -77,7 +77,7 @@ pub fn queue<T>(capacity: usize) -> Result<Worker<T>, CapacityError> {
 /// # Errors
 ///
 /// As [`queue`].
-pub fn queue_with<T>(config: Config) -> Result<Worker<T>, CapacityError> {
+pub fn queue_with<T: Send>(config: Config) -> Result<Worker<T>, CapacityError> {
     make(config, false)
 }
 
@@ -96,7 +96,7 @@ pub fn queue_with<T>(config: Config) -> Result<Worker<T>, CapacityError> {
 /// # Errors
 ///
 /// As [`queue`].
-pub fn unbounded<T>(first_capacity: usize) -> Result<Worker<T>, CapacityError> {
+pub fn unbounded<T: Send>(first_capacity: usize) -> Result<Worker<T>, CapacityError> {
     unbounded_with(Config::new(first_capacity))
 }
 
@@ -105,7 +105,7 @@ pub fn unbounded<T>(first_capacity: usize) -> Result<Worker<T>, CapacityError> {
 /// # Errors
 ///
 /// As [`queue`].
-pub fn unbounded_with<T>(config: Config) -> Result<Worker<T>, CapacityError> {
+pub fn unbounded_with<T: Send>(config: Config) -> Result<Worker<T>, CapacityError> {
     make(config, true)
 }
 

@@ -71,9 +71,10 @@ impl Count {
 
 impl<T> Crew<T> {
     /// A crew and its workers.
-    pub(in crate::steal) fn new(
-        options: &Options,
-    ) -> Result<(Arc<Self>, Locals<T>), CapacityError> {
+    pub(in crate::steal) fn new(options: &Options) -> Result<(Arc<Self>, Locals<T>), CapacityError>
+    where
+        T: Send,
+    {
         let workers = options.workers.max(1);
         let domains = options.domains_of_workers();
         let own = |_| Own::new(options.order, options.capacity);

@@ -30,7 +30,7 @@ macro_rules! of_either {
     };
 }
 
-impl<T> Own<T> {
+impl<T: Send> Own<T> {
     pub(super) fn new(order: Order, capacity: usize) -> Result<Self, CapacityError> {
         let config = Config::new(capacity);
         Ok(match order {
@@ -38,7 +38,9 @@ impl<T> Own<T> {
             Order::Fifo => Self::Fifo(fifo::queue_with(config.block(FIFO_BLOCK))?),
         })
     }
+}
 
+impl<T> Own<T> {
     #[inline]
     pub(super) fn try_push(&mut self, task: T) -> Result<(), TryPushError<T>> {
         of_either!(self, queue => queue.try_push(task))

@@ -75,8 +75,8 @@ fn measure(starter: &Starter<'_>) -> Result<Sample, String> {
 impl<'a> Run<'a> {
     fn new(starter: &'a Starter<'a>) -> Result<Self, String> {
         let capacity = starter.trial.params.capacity;
-        let pushed = Lanes::for_producers(PUSHERS + 1, capacity).map_err(text)?;
-        let passed = Lanes::for_producers(PASSERS + 1, capacity).map_err(text)?;
+        let pushed = Lanes::create_for_producers(PUSHERS + 1, capacity).map_err(text)?;
+        let passed = Lanes::create_for_producers(PASSERS + 1, capacity).map_err(text)?;
         let rx = passed.consumer().map_err(text)?;
         let producers = [pushed.producer().map_err(text)?, passed.producer().map_err(text)?];
         let open = Some((pushed.consumer().map_err(text)?, producers));

@@ -102,12 +102,12 @@ impl Crowd for Each {
     type Rx = ManyConsumer<Record<1>>;
 
     fn to_child(of: Wanted, child: &mut Command) -> ping_pong::Many<Self::Tx> {
-        let lanes = SideBySide::for_producers(of.threads, of.capacity).map_err(text)?;
+        let lanes = SideBySide::create_for_producers(of.threads, of.capacity).map_err(text)?;
         Ok((txs(&lanes, of)?, lanes.give(child).map_err(text)?))
     }
 
     fn from_child(of: Wanted, child: &mut Command) -> ping_pong::Many<Self::Rx> {
-        let lanes = SideBySide::for_producers(of.threads, of.capacity).map_err(text)?;
+        let lanes = SideBySide::create_for_producers(of.threads, of.capacity).map_err(text)?;
         Ok((rxs(&lanes, of)?, lanes.give(child).map_err(text)?))
     }
 
@@ -240,11 +240,11 @@ links!(Items carries Record<W>, Producer<Record<W>>, Consumer<Record<W>>, |items
     Lane::create(items)
 });
 links!(Records carries [u8], RecordProducer, RecordConsumer, |records, words| {
-    Lane::create_for(8 * words, records)
+    Lane::create_for_records(8 * words, records)
 });
 
 links!(Each carries Many<Record<W>>, ManyProducer<Record<W>>, ManyConsumer<Record<W>>, |items, _| {
-    Lane::for_producers(1, items)
+    Lane::create_for_producers(1, items)
 });
 
 pub(super) fn entries() -> Vec<Linked> {
