@@ -4,11 +4,11 @@ use corelane_loom::SingleConsumer;
 use corelane_loom::b_queue::{BQueue, BQueueAny};
 
 use crate::chunks::{chunks_through, slices_through};
-use crate::common::transfer_through;
 use crate::explore::{
     done, explore_sides, grouped, pop, pop_all, pop_until_closed, push, push_all, push_now,
 };
 use crate::item::Cargo;
+use crate::one_to_one::transfer_through;
 use crate::queue::{Single, SingleSubject};
 use crate::{Exploration, Model};
 

@@ -12,7 +12,7 @@ use crate::{Exploration, Model, narrow};
 type Item = Wide<Ticket>;
 
 pub(crate) fn models() -> Vec<Model> {
-    let mut models = narrow::models(SingleSubject::narrow::<Blq>(), 3);
+    let mut models = whole_lines::models(SingleSubject::whole_lines::<Blq>(), 3);
     let of = Of::any::<Blq, Item>();
     models.extend([
         of.model("flush_shows_all", flush_shows_all),

@@ -5,9 +5,9 @@ use corelane_loom::block::single::BbqSpsc;
 use corelane_loom::{SingleConsumer, SingleProducer};
 
 use crate::chunks::{chunks_through, slices_through};
-use crate::common::transfer_through;
 use crate::explore::{done, explore_sides, grouped, pop, pop_until_closed, push, push_now, tiny};
 use crate::item::Cargo;
+use crate::one_to_one::transfer_through;
 use crate::queue::{Single, SingleSubject};
 use crate::{Exploration, Model};
 

@@ -4,9 +4,9 @@
 //! be cleared, and no slot is used twice.
 
 use crate::chunks::{chunks_through, slices_through};
-use crate::common::transfer_through;
 use crate::explore::{explore_sides, grouped, pop, pop_all, pop_until_closed, push, tiny};
 use crate::item::Cargo;
+use crate::one_to_one::transfer_through;
 use crate::queue::{Single, SingleSubject};
 use crate::{Exploration, Model};
 use corelane_loom::fast_forward::batched::{Biffq, BiffqAny};

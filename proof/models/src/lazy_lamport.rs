@@ -7,5 +7,5 @@ use crate::{Model, narrow};
 
 /// With two items in a line, two slots stay unused.
 pub(crate) fn models() -> Vec<Model> {
-    narrow::models(SingleSubject::narrow::<Llq>(), 3)
+    whole_lines::models(SingleSubject::whole_lines::<Llq>(), 3)
 }

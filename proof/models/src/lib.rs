@@ -4,7 +4,7 @@
 //! A model is a function that panics if in some execution an item is lost, doubled, reordered, or seen before it is
 //! ready. [`all`] lists the models, and the tests of this crate run each.
 //!
-//! - `common` has models for every queue, `chunks` for queues between one producer and one consumer, `shared` for
+//! - `one_to_one` has models for every queue, `chunks` for queues between one producer and one consumer, `shared` for
 //!   queues with several handles on a side. A line in the library's registry gives a queue all of these. `lq` needs no
 //!   others.
 //! - A file per algorithm has models of the special cases that its paper names.
@@ -48,7 +48,6 @@ mod block;
 mod bytes;
 mod channel;
 mod chunks;
-mod common;
 mod explore;
 mod faaq;
 mod fast_forward;
@@ -64,7 +63,7 @@ mod lease;
 mod line_ring;
 mod locked;
 mod mc_ring;
-mod narrow;
+mod one_to_one;
 mod overwrite;
 mod queue;
 mod record_ring;
@@ -83,6 +82,7 @@ mod thread;
 mod unbounded;
 mod wait;
 mod watcher;
+mod whole_lines;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -319,7 +319,7 @@ fn of_single<T: Cargo, N: Cargo + Copy>(subject: SingleSubject<T, N>) -> Vec<Mod
     if !of.info.bounded {
         return unbounded::of_queue(subject);
     }
-    let mut models = common::models(of, tickets);
+    let mut models = one_to_one::models(of, tickets);
     models.extend(chunks::models(subject));
     models
 }
@@ -330,7 +330,7 @@ fn of_shared(subject: SharedSubject<Ticket, Number>) -> Vec<Model> {
 
 fn of_bounded<T: Cargo, N: Cargo + Copy>(subject: SharedSubject<T, N>) -> Vec<Model> {
     let SharedSubject { of, tickets, .. } = subject;
-    let mut models = common::models(of, tickets);
+    let mut models = one_to_one::models(of, tickets);
     models.extend(shared::models(subject));
     models
 }

@@ -9,7 +9,7 @@ use crate::{Exploration, Model, narrow};
 
 pub(crate) fn models() -> Vec<Model> {
     // With two items in a line: a consumer may see a line half full, but leaves and frees only whole lines.
-    let mut models = narrow::models(SingleSubject::narrow::<LineRing>(), 1);
+    let mut models = whole_lines::models(SingleSubject::whole_lines::<LineRing>(), 1);
     let of = Of::any::<LineRing, Item>();
     models.push(of.model("consumer_follows_another", consumer_follows_another));
     models.push(of.model("producer_follows_another", producer_follows_another));

@@ -4,9 +4,9 @@ use corelane_loom::mc_ring::McRing;
 use corelane_loom::{Producer, SingleConsumer, SingleProducer};
 
 use crate::chunks::chunks_through;
-use crate::common::transfer_through;
 use crate::explore::{done, explore_sides, grouped, pop_all, pop_until_closed, push_now};
 use crate::item::Cargo;
+use crate::one_to_one::transfer_through;
 use crate::queue::{Single, SingleSubject};
 use crate::{Exploration, Model};
 

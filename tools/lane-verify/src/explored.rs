@@ -7,7 +7,7 @@ use std::path::Path;
 use corelane_models::Exploration;
 use corelane_report::Failure;
 
-use crate::kept::unusable;
+use crate::kept_table::unusable;
 
 /// The executions of models that passed, by the models' names.
 pub(crate) type Explored = BTreeMap<String, Exploration>;

@@ -2,7 +2,7 @@
 
 mod explored;
 mod histories;
-mod kept;
+mod kept_table;
 mod orderings;
 mod outcome;
 mod page;
@@ -18,7 +18,7 @@ use corelane_report::{
     Failure, FileArgs, Files, announce, duration, interrupt, parse, shared, unknown,
 };
 
-use kept::Kept;
+use kept_table::Kept;
 
 /// The exit code if a queue's models fail, or a seeded bug is not found.
 const UNSOUND: u8 = 1;

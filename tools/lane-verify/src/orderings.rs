@@ -10,7 +10,7 @@ use corelane_report::{Failure, Progress, interrupt};
 use rayon::prelude::*;
 
 use crate::explored::Explored;
-use crate::kept::{Kept, Known};
+use crate::kept_table::{Kept, Known};
 use crate::outcome::{Evidence, QueueTable, SeededBug, Verification, Weakened};
 use crate::unreached;
 use crate::worker::{self, Answer, Errand};

@@ -21,8 +21,8 @@ mod unbounded;
 
 use std::fmt;
 
-use crate::common::{attempts, producer_closes, transfer};
 use crate::faaq::added_in_the_next_lap;
+use crate::one_to_one::{attempts, producer_closes, transfer};
 use crate::shared::{two_consumers_and_one_item, two_producers};
 use crate::wait::announced_while_rung;
 use crate::{Exploration, Items, Model};

@@ -7,8 +7,8 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use corelane::{Info, Sides};
 
 use super::account::{Counts, Tally};
-use super::common::{Common, Part};
 use super::effort::{Effort, Member, NoEffort};
+use super::parts::{Common, Part};
 use super::probe::{Probe, Silent};
 use super::thread::{self, Worker};
 use super::{MpmcKernel, Task, crew, fairness, start, ticks};

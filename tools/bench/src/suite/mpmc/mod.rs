@@ -6,10 +6,10 @@
 
 pub(crate) mod account;
 mod args;
-pub(crate) mod common;
 mod effort;
 mod floors;
 mod full_empty;
+pub(crate) mod parts;
 mod plan;
 pub(crate) mod probe;
 mod setting;
@@ -21,9 +21,9 @@ use hdrhistogram::Histogram;
 
 use self::account::check;
 pub use self::args::MpmcArgs;
-use self::common::Common;
 use self::effort::{Effort, MayWait, Member, NoEffort, Spins};
 use self::floors::FLOORS;
+use self::parts::Common;
 use self::probe::{Calls, Probe, Silent, Stays, typical};
 pub use self::setting::Workload;
 pub(crate) use self::setting::{MpmcSetting, Operation};

@@ -7,8 +7,8 @@ use corelane::{Consumer, Producer};
 use hdrhistogram::Histogram;
 
 use super::account::{Checks, Counts, Tally, number};
-use super::common::{Common, Part};
 use super::effort::{Effort, Member};
+use super::parts::{Common, Part};
 use super::probe::Probe;
 use crate::clock::Clock;
 use crate::payload::{NO_POOL, Payload};

@@ -1,8 +1,8 @@
 //! `lane bench spsc`: one producer and one consumer.
 
 mod args;
-mod field;
 pub(crate) mod grid;
+mod handle_in_field;
 mod open_loop;
 mod plan;
 mod rtt;

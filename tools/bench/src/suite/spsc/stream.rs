@@ -8,7 +8,7 @@ use crate::params::Trial;
 use crate::payload::{Payload, Pool};
 use crate::sample::Sample;
 use crate::suite::spsc::SpscSetting;
-use crate::suite::spsc::field::Field;
+use crate::suite::spsc::handle_in_field::Field;
 use crate::threads::{self, Cores, Counts, Meeting, Side, Wait};
 use crate::work::{Busy, Free, Work};
 

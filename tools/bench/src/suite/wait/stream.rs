@@ -10,8 +10,8 @@ use crate::kinds::TeamSize;
 use crate::params::Trial;
 use crate::sample::Sample;
 use crate::suite::mpmc::account::{Checks, Counts, Tally, check, number};
-use crate::suite::mpmc::common::Part;
 use crate::suite::mpmc::evenness;
+use crate::suite::mpmc::parts::Part;
 use crate::suite::wait::WaitSetting;
 use crate::threads::{self, Gate, Task, Wait};
 

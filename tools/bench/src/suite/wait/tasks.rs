@@ -17,7 +17,7 @@ use crate::kinds::Test;
 use crate::params::{Length, Trial};
 use crate::sample::{Sample, histogram};
 use crate::suite::mpmc::account::{Checks, Counts, Tally, number};
-use crate::suite::mpmc::common::Part;
+use crate::suite::mpmc::parts::Part;
 use crate::suite::wait::WaitSetting;
 
 /// Threads of the runtime `tokio`.

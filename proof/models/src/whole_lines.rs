@@ -2,9 +2,9 @@
 
 use crate::Model;
 use crate::chunks::{chunks_through, slices_through};
-use crate::common::{attempts, transfer_through};
 use crate::explore::tiny;
 use crate::item::{Narrow, Number, Ticket};
+use crate::one_to_one::{attempts, transfer_through};
 use crate::queue::SingleSubject;
 
 /// The common models, with two items in a line. A slot is used twice if `more` items are pushed than fit.

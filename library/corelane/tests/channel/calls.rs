@@ -1,5 +1,4 @@
-//! What the calls of `corelane::channel` promise. Many threads are in `channel_threads.rs`, `select!` and the clock in
-//! `channel_select.rs`, tasks in `channel_tasks.rs`.
+//! What single calls promise.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};

@@ -1,0 +1,11 @@
+//! What `corelane::channel` promises. `channel_large.rs` and `channel_memory.rs` are programs of their own, because they
+//! look at the whole process.
+
+mod calls;
+mod fd;
+mod oneshot;
+mod select;
+mod selected;
+mod tasks;
+mod threads;
+mod wakers;
