@@ -1,5 +1,5 @@
-//! Random calls on a lane between processes, while another process writes random words into its memory: nothing panics, and no access
-//! leaves the lane.
+//! Random calls on a lane between processes, while another process writes random words into its
+//! memory: nothing panics, and no access leaves the lane.
 
 #![no_main]
 
@@ -36,7 +36,8 @@ impl Liar {
             3 => number << 32 | number,
             _ => number * 0x0101_0101_0101_0101,
         };
-        // SAFETY: it is inside the mapping. The library takes its memory for such that anybody may write.
+        // SAFETY: it is inside the mapping. The library takes its memory for such that anybody may
+        // write.
         unsafe { self.memory.add(at.min(self.words - 1)).write_volatile(value) };
     }
 }

@@ -1,5 +1,5 @@
-//! Producers and consumers whose calls wait: two of each, on two cores that each have one thread of both sides; or two
-//! producers and one consumer, for what has only one.
+//! Producers and consumers whose calls wait: two of each, on two cores that each have one thread of
+//! both sides; or two producers and one consumer, for what has only one.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
@@ -17,7 +17,8 @@ use crate::{Case, Row, four};
 /// Items between two looks at the clock's flag. A thread may sleep before each of them.
 pub const CHUNK: u64 = 16;
 
-/// `send` says whether the item was taken; `recv` returns an item, or nothing if all senders are gone.
+/// `send` says whether the item was taken; `recv` returns an item, or nothing if all senders are
+/// gone.
 fn run<T: Send, R: Send>(
     (txs, rxs): (Vec<T>, Vec<R>),
     send: impl Fn(&mut T, u64) -> bool + Copy + Send,

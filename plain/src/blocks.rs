@@ -34,7 +34,8 @@ unsafe fn commit_rtrb<T>(chunk: rtrb::chunks::WriteChunkUninit<'_, T>) {
     unsafe { chunk.commit_all() }
 }
 
-/// Blocks of 1024 items, filled and read in the slices that the ring lends. `$commit` pushes a chunk.
+/// Blocks of 1024 items, filled and read in the slices that the ring lends. `$commit` pushes a
+/// chunk.
 macro_rules! in_blocks {
     ($item:ty, $open:expr, $commit:expr) => {{
         let (mut tx, mut rx) = $open;
@@ -53,7 +54,8 @@ macro_rules! in_blocks {
                 for (slot, item) in first.iter_mut().chain(second).zip(&block) {
                     slot.write(*item);
                 }
-                // SAFETY: the chunk has `BLOCK` slots, as the block has items, and all have been written.
+                // SAFETY: the chunk has `BLOCK` slots, as the block has items, and all have been
+                // written.
                 unsafe { $commit(chunk) };
             }
             begin

@@ -1,12 +1,14 @@
-//! Loops over queues as people write them, in a program of their own that is compiled as theirs: a file for each kind.
+//! Loops over queues as people write them, in a program of their own that is compiled as theirs: a
+//! file for each kind.
 //!
 //! ```console
 //! $ cargo run --release --manifest-path plain/Cargo.toml [ROUNDS]
 //! $ cargo run --profile one-unit --manifest-path plain/Cargo.toml [ROUNDS] --case loop,field
 //! ```
 //!
-//! Prints nanoseconds an item: the median over rounds, and the quartiles. In a round all queues are measured in turns, after a
-//! flag's round trip between the first two cores. `compare` runs it beside `lane`.
+//! Prints nanoseconds an item: the median over rounds, and the quartiles. In a round all queues are
+//! measured in turns, after a flag's round trip between the first two cores. `compare` runs it
+//! beside `lane`.
 
 mod blocking;
 mod blocks;

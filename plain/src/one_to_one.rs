@@ -1,4 +1,5 @@
-//! One number at a time from one thread to another: each side tries, with one `spin_loop` after each failure.
+//! One number at a time from one thread to another: each side tries, with one `spin_loop` after
+//! each failure.
 
 use std::cell::UnsafeCell;
 use std::hint::{black_box, spin_loop};
@@ -16,7 +17,8 @@ use thingbuf::ThingBuf;
 use crate::pair::PARTS;
 use crate::{Case, Row, both, pair};
 
-/// Handles that the loops own. `$push` says whether the queue took the item, `$pop` returns the item if there is one.
+/// Handles that the loops own. `$push` says whether the queue took the item, `$pop` returns the
+/// item if there is one.
 macro_rules! in_loops {
     ($open:expr, |$tx:ident, $item:ident| $push:expr, |$rx:ident| $pop:expr) => {{
         let (tx, rx) = $open;
@@ -121,7 +123,8 @@ fn ringbuf() -> Ringbuf {
 
 type Heapless<'a> = (heapless::spsc::Producer<'a, u64>, heapless::spsc::Consumer<'a, u64>);
 
-/// A queue of heapless in a box. It lives as long as the program, as most of them do, in a `static`.
+/// A queue of heapless in a box. It lives as long as the program, as most of them do, in a
+/// `static`.
 fn heapless() -> Heapless<'static> {
     type Ring = heapless::spsc::Queue<u64, CAPACITY>;
     Box::leak(Box::new(UnsafeCell::new(Ring::new()))).get_mut().split()

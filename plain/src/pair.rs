@@ -36,8 +36,8 @@ pub fn pin(core: usize) {
     assert!(core_affinity::set_for_current(CoreId { id: core }), "there is no core {core}");
 }
 
-/// Runs both sides, each on a core; they begin each part at the gate. `send` returns when the last part began, and
-/// `receive` when it ended. Nanoseconds of this part.
+/// Runs both sides, each on a core; they begin each part at the gate. `send` returns when the last
+/// part began, and `receive` when it ended. Nanoseconds of this part.
 pub fn run(
     send: impl FnOnce(&Gate) -> Instant + Send,
     receive: impl FnOnce(&Gate) -> Instant + Send,

@@ -1,6 +1,8 @@
-//! Records of 64 bytes between two processes, each on a core: one to the other process and back, or as many as it can send.
+//! Records of 64 bytes between two processes, each on a core: one to the other process and back, or
+//! as many as it can send.
 //!
-//! The other process is this program. It has one end of each link as its standard input or output, or finds it by a name.
+//! The other process is this program. It has one end of each link as its standard input or output,
+//! or finds it by a name.
 
 use std::fs::File;
 use std::hint::spin_loop;
@@ -40,8 +42,8 @@ fn number(record: &Record) -> Option<u64> {
     (errors == 0).then_some(record[0])
 }
 
-/// A way from one process to another. A link to the child is its standard input, one from the child its standard output,
-/// unless it has a name.
+/// A way from one process to another. A link to the child is its standard input, one from the child
+/// its standard output, unless it has a name.
 trait Link {
     type Tx: Send;
     type Rx: Send;
@@ -73,8 +75,8 @@ fn repeat(chunk: u64, mut step: impl FnMut()) -> f64 {
     value
 }
 
-/// Runs this process's part on the first core. Returns its handles, too: cloudtoid's queue goes with the last one, so they
-/// stay until the other process has ended.
+/// Runs this process's part on the first core. Returns its handles, too: cloudtoid's queue goes
+/// with the last one, so they stay until the other process has ended.
 fn here<H: Send>(work: impl FnOnce() -> (f64, H) + Send) -> (f64, H) {
     let work = move || {
         pin(0);
@@ -387,7 +389,8 @@ impl Link for Cloudtoid {
 
 struct IpcChannel;
 
-/// A handle of ipc-channel. The child makes both, and sends one through a server that it finds by its name.
+/// A handle of ipc-channel. The child makes both, and sends one through a server that it finds by
+/// its name.
 enum Handle<H> {
     Coming(IpcOneShotServer<H>),
     Here(H),

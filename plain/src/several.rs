@@ -1,5 +1,5 @@
-//! Two producers and two consumers that try: 16 times with a `spin_loop` after each failure, then with a yield after each.
-//! Each core has one thread of both sides.
+//! Two producers and two consumers that try: 16 times with a `spin_loop` after each failure, then
+//! with a yield after each. Each core has one thread of both sides.
 
 use std::hint::{black_box, spin_loop};
 use std::num::NonZeroU64;

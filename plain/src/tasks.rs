@@ -1,5 +1,5 @@
-//! Producers and consumers that are tasks, on a runtime of Tokio with two threads: two of each, or two producers and one
-//! consumer, for what has only one.
+//! Producers and consumers that are tasks, on a runtime of Tokio with two threads: two of each, or
+//! two producers and one consumer, for what has only one.
 
 use std::sync::Arc;
 use std::thread;
@@ -45,7 +45,8 @@ fn run(
     per_item(&reports)
 }
 
-/// `$send` says whether the item was taken; `$recv` returns an item, or nothing if all senders are gone.
+/// `$send` says whether the item was taken; `$recv` returns an item, or nothing if all senders are
+/// gone.
 macro_rules! tasks {
     ($open:expr, |$tx:ident, $item:ident| $send:expr, |$rx:ident| $recv:expr) => {{
         let (txs, rxs) = $open;

@@ -1,6 +1,7 @@
 //! Prints the public interface that a file of rustdoc's JSON describes, an item a line.
 //!
-//! Items that a type has by implementing a trait are not listed: the line of the implementation stands for them.
+//! Items that a type has by implementing a trait are not listed: the line of the implementation
+//! stands for them.
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let json = std::env::args_os().nth(1).ok_or("name the file of rustdoc's JSON")?;

@@ -1,8 +1,9 @@
-//! An audio callback takes a block of samples every 2.7 ms, and never waits for the decoder that writes them.
+//! An audio callback takes a block of samples every 2.7 ms, and never waits for the decoder that
+//! writes them.
 //!
-//! The callback takes no lock, allocates nothing and wakes nobody: it has plain queues, and the decoder looks for room once in
-//! a period. If samples are missing, the callback plays silence and counts an underrun. A second queue brings the volume from
-//! the user interface.
+//! The callback takes no lock, allocates nothing and wakes nobody: it has plain queues, and the
+//! decoder looks for room once in a period. If samples are missing, the callback plays silence and
+//! counts an underrun. A second queue brings the volume from the user interface.
 
 use std::hint::black_box;
 use std::thread;

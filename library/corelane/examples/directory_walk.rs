@@ -1,6 +1,7 @@
 //! Counts the files below a directory, and their bytes, with all cores: `directory_walk [PATH]`.
 //!
-//! A task is a directory. It pushes the directories that it finds, and workers that have none steal some.
+//! A task is a directory. It pushes the directories that it finds, and workers that have none steal
+//! some.
 
 use std::fs;
 use std::path::PathBuf;

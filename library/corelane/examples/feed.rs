@@ -1,4 +1,5 @@
-//! A market-data feed between processes: each subscriber gets all ticks. The publisher is killed again and again, and the subscribers go on.
+//! A market-data feed between processes: each subscriber gets all ticks. The publisher is killed
+//! again and again, and the subscribers go on.
 
 #[cfg(target_os = "linux")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,5 +1,5 @@
-//! A flight recorder: threads write events all the time. When something goes wrong, one thread prints the events around
-//! it. The other threads continue meanwhile.
+//! A flight recorder: threads write events all the time. When something goes wrong, one thread
+//! prints the events around it. The other threads continue meanwhile.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,6 +1,8 @@
-//! Marks all nodes of a random graph that can be reached from its roots, as a garbage collector does.
+//! Marks all nodes of a random graph that can be reached from its roots, as a garbage collector
+//! does.
 //!
-//! A task is a node. The worker that marks it first pushes its children. The newest node comes first: its memory is in the cache.
+//! A task is a node. The worker that marks it first pushes its children. The newest node comes
+//! first: its memory is in the cache.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;

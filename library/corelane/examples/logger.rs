@@ -1,7 +1,7 @@
 //! Many threads log lines, and one thread writes them.
 //!
-//! The writer takes all lines that are there, and flushes before it waits again. When the last sender is dropped, the writer
-//! gets the rest of the lines, writes and flushes them, and ends.
+//! The writer takes all lines that are there, and flushes before it waits again. When the last
+//! sender is dropped, the writer gets the rest of the lines, writes and flushes them, and ends.
 
 use std::io::{BufWriter, Result, Write, stdout};
 use std::thread;

@@ -1,7 +1,8 @@
 //! Three stages, each on a thread of its own: make numbers, square them, add them up.
 //!
-//! Closing runs through the pipeline: a stage that has finished drops its sender, and the next stage's loop ends after the
-//! last message. A stage that waits sleeps: there may be more stages than cores.
+//! Closing runs through the pipeline: a stage that has finished drops its sender, and the next
+//! stage's loop ends after the last message. A stage that waits sleeps: there may be more stages
+//! than cores.
 
 use std::thread;
 

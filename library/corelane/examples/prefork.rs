@@ -1,4 +1,5 @@
-//! Jobs for worker processes, of which one is killed in the middle. Jobs that died with it are asked for again.
+//! Jobs for worker processes, of which one is killed in the middle. Jobs that died with it are
+//! asked for again.
 
 #[cfg(target_os = "linux")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,4 +1,5 @@
-//! Log lines of several lengths, from several threads into one file, without an allocation for each.
+//! Log lines of several lengths, from several threads into one file, without an allocation for
+//! each.
 //!
 //! A line is formatted in the queue's memory, and written to the file from there.
 //!

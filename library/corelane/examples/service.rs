@@ -1,7 +1,7 @@
 //! A Tokio service asks a worker thread. Each request has a sender for its answer.
 //!
-//! The tasks wait without blocking the runtime, and the worker blocks its own thread. A task that gives up drops its receiver:
-//! the worker's answer fails, and the worker goes on.
+//! The tasks wait without blocking the runtime, and the worker blocks its own thread. A task that
+//! gives up drops its receiver: the worker's answer fails, and the worker goes on.
 
 use std::thread;
 

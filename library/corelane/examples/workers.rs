@@ -1,7 +1,8 @@
 //! A pool of workers that can be stopped while jobs are waiting.
 //!
-//! Each worker waits for a job or for the end. Dropping `stop` disconnects its channel, which all workers see at once.
-//! Results come back through a channel that is never full, so no worker waits for the main thread.
+//! Each worker waits for a job or for the end. Dropping `stop` disconnects its channel, which all
+//! workers see at once. Results come back through a channel that is never full, so no worker waits
+//! for the main thread.
 
 use std::thread;
 

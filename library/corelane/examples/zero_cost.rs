@@ -27,7 +27,8 @@ struct Head {
 #[repr(align(128))]
 struct Line<T>(T);
 
-/// The sending side of a Lamport queue, by hand, with its fields where the compiler puts those of corelane's.
+/// The sending side of a Lamport queue, by hand, with its fields where the compiler puts those of
+/// corelane's.
 #[derive(Debug)]
 #[repr(C)]
 pub struct ByHand {

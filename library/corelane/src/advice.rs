@@ -1,9 +1,9 @@
-//! When to use a queue, and when not: for the queues' pages, for `lane list`, and for the book, whose table `lane list
-//! --markdown` prints.
+//! When to use a queue, and when not: for the queues' pages, for `lane list`, and for the book,
+//! whose table `lane list --markdown` prints.
 
-/// Two texts for each queue, called by its id with `_` for `-`. They continue "Use it" and "Don't use it", without Markdown
-/// and full stop. `lane list` shows the first 58 characters of `choose`. `lane bench` doesn't recommend a queue whose
-/// `choose` begins with "to": to learn, to compare.
+/// Two texts for each queue, called by its id with `_` for `-`. They continue "Use it" and "Don't
+/// use it", without Markdown and full stop. `lane list` shows the first 58 characters of `choose`.
+/// `lane bench` doesn't recommend a queue whose `choose` begins with "to": to learn, to compare.
 macro_rules! advice {
     // The paragraphs of a queue's page.
     ($id:ident) => {

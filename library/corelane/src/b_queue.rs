@@ -1,9 +1,10 @@
 //! `bqueue`: B-Queue, a FastForward queue that probes ahead.
 //!
-//! A slot has its own state, full or empty. Each side probes one slot far ahead. If this slot is free (or full), so are
-//! all slots before it, and the side works on the whole batch without another probe. A consumer that finds the far slot
-//! empty halves the distance until it finds a full slot (*backtracking*). Its next search starts at this distance. So
-//! the consumer stays away from a busy producer, and close behind a slow one.
+//! A slot has its own state, full or empty. Each side probes one slot far ahead. If this slot is
+//! free (or full), so are all slots before it, and the side works on the whole batch without
+//! another probe. A consumer that finds the far slot empty halves the distance until it finds a
+//! full slot (*backtracking*). Its next search starts at this distance. So the consumer stays away
+//! from a busy producer, and close behind a slow one.
 //!
 #![doc = advice!(bqueue)]
 //!
@@ -15,12 +16,13 @@
 //! | misses per item and side | 2/K when both keep their distance, 2 in the same line |
 //! | paper | Wang, Zhang, Tang, Hua: *B-Queue: Efficient and Practical Queuing*, §3, Figs 7 and 10 |
 //!
-//! **Departures from the listings.** Fig. 7 probes the slot *behind* the batch, which costs a batch of capacity; here
-//! the probe is the last slot of the batch. In Figs 9 and 10 `batch_tail` is the last full slot, but Fig. 7 uses it as
-//! the first slot that isn't full: with a batch of one the consumer would run past it. Here `batch_tail` is the first
-//! slot that is not known to be full. A backtracking consumer doesn't wait between two probes (TICKS): the wait brought
-//! no throughput, and cost a third of the round-trip time. A consumer that finds no full slot forgets its history, so
-//! that an idle queue delivers the next item at once.
+//! **Departures from the listings.** Fig. 7 probes the slot *behind* the batch, which costs a batch
+//! of capacity; here the probe is the last slot of the batch. In Figs 9 and 10 `batch_tail` is the
+//! last full slot, but Fig. 7 uses it as the first slot that isn't full: with a batch of one the
+//! consumer would run past it. Here `batch_tail` is the first slot that is not known to be full. A
+//! backtracking consumer doesn't wait between two probes (TICKS): the wait brought no throughput,
+//! and cost a third of the round-trip time. A consumer that finds no full slot forgets its history,
+//! so that an idle queue delivers the next item at once.
 //!
 //! ```
 //! use corelane::b_queue;
@@ -155,8 +157,8 @@ pub struct Consumer<S: Slot> {
 }
 
 impl<S: Slot> Producer<S> {
-    /// Extends the known free slots by a batch, if the batch's last slot is free: then all its slots are free, because
-    /// the consumer clears in order.
+    /// Extends the known free slots by a batch, if the batch's last slot is free: then all its
+    /// slots are free, because the consumer clears in order.
     #[inline]
     fn next_batch(&mut self) -> bool {
         let next = self.batch_head.wrapping_add(self.batch);
@@ -213,7 +215,8 @@ impl<S: Slot> queue::LendSlots for Producer<S> {
 
     unsafe fn publish(&mut self, n: usize) {
         let slots = self.end.slots();
-        // SAFETY: `n` items are staged, by the caller's contract, and as many slots were seen empty.
+        // SAFETY: `n` items are staged, by the caller's contract, and as many slots were seen
+        // empty.
         unsafe { self.staging.drain(n, |i, item| slots.at(self.head.wrapping_add(i)).fill(item)) };
         self.head = self.head.wrapping_add(n as u64);
     }
@@ -300,7 +303,8 @@ impl<S: Slot> queue::Consumer for Consumer<S> {
     answered_by!(lent: items);
 }
 
-// SAFETY: items are lent from `staged`, which forgets items when they are released, and `tail` moves past them.
+// SAFETY: items are lent from `staged`, which forgets items when they are released, and `tail`
+// moves past them.
 unsafe impl<S: Slot> queue::LendItems for Consumer<S> {
     fn filled_up_to(&mut self, wanted: usize) -> usize {
         let slots = self.end.slots();

@@ -8,11 +8,12 @@ pub use crate::block::bytes::{Consumer, Producer, queue_with};
 use crate::queue::CapacityError;
 pub use record::{Claim, ClaimError, Record};
 
-/// A queue for byte records between any number of threads on either side: the [block-based queue](crate::block::bytes). Between one
-/// and one [`record_ring`](crate::record_ring) is faster.
+/// A queue for byte records between any number of threads on either side: the [block-based
+/// queue](crate::block::bytes). Between one and one [`record_ring`](crate::record_ring) is faster.
 ///
-/// The queue has room for at least `capacity` bytes. [`Producer::max_len`] is the length of the longest record. For longer
-/// records, give [`queue_with`] a larger [`Config::block`](crate::Config::block).
+/// The queue has room for at least `capacity` bytes. [`Producer::max_len`] is the length of the
+/// longest record. For longer records, give [`queue_with`] a larger
+/// [`Config::block`](crate::Config::block).
 ///
 /// ```
 /// use corelane::bytes;

@@ -1,8 +1,8 @@
 //! Carries an item between a caller and a slot.
 //!
-//! Each function that takes or returns an item by value has a copy of it on the stack, and several without
-//! optimisation. So where many functions lie between a user's call and a slot, they pass a carrier by
-//! reference, and a large item fits the stack.
+//! Each function that takes or returns an item by value has a copy of it on the stack, and several
+//! without optimisation. So where many functions lie between a user's call and a slot, they pass a
+//! carrier by reference, and a large item fits the stack.
 
 use core::mem::{MaybeUninit, needs_drop};
 use core::ptr;
@@ -86,8 +86,9 @@ impl<T> Drop for Carrier<T> {
     }
 }
 
-/// One use of a handle. Its method can be made to be inlined, where neither a closure nor a function as an
-/// argument can: then a small item stays in a register although it is passed by reference.
+/// One use of a handle. Its method can be made to be inlined, where neither a closure nor a
+/// function as an argument can: then a small item stays in a register although it is passed by
+/// reference.
 pub trait Use<H> {
     /// What it returns.
     type Output;
@@ -137,8 +138,8 @@ impl<C: Fills> Use<C> for PopInto<'_, C::Item> {
 
 /// A producer that empties carriers.
 pub(crate) trait Empties: Producer {
-    /// As [`try_push`](Producer::try_push), of the item in the carrier, which stays there if there is no room.
-    /// Returns whether there was room.
+    /// As [`try_push`](Producer::try_push), of the item in the carrier, which stays there if there
+    /// is no room. Returns whether there was room.
     fn push_from(&mut self, item: &mut Carrier<Self::Item>) -> bool;
 }
 

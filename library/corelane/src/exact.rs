@@ -1,7 +1,9 @@
-//! A one-to-one queue that says full at exactly n items, made of one that gives slots back in groups.
+//! A one-to-one queue that says full at exactly n items, made of one that gives slots back in
+//! groups.
 //!
-//! The consumer publishes its position after each pop, in a line of its own. The producer reads this position only when the
-//! items that it knows of fill the queue. The inner queue has room then, since it keeps its promise of n items.
+//! The consumer publishes its position after each pop, in a line of its own. The producer reads
+//! this position only when the items that it knows of fill the queue. The inner queue has room
+//! then, since it keeps its promise of n items.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -64,7 +66,8 @@ impl Positions {
 
     /// Grows when room comes back: after a pop, and after a reservation.
     pub(crate) fn freed(&self) -> u64 {
-        // Acquire ↔ the fence of `release`: a thread that has seen what came after the release sees the release.
+        // Acquire ↔ the fence of `release`: a thread that has seen what came after the release sees
+        // the release.
         fence(Ordering::Acquire);
         // Acquire ↔ Release in `release`: the room of the reservation has come back.
         self.popped().wrapping_add(self.released.load(Ordering::Acquire))
@@ -81,8 +84,8 @@ impl Positions {
         }
     }
 
-    /// Whether all room that is not reserved is taken. While a reservation ends, its room may count twice: then
-    /// [`freed`](Self::freed) grows.
+    /// Whether all room that is not reserved is taken. While a reservation ends, its room may count
+    /// twice: then [`freed`](Self::freed) grows.
     pub(crate) fn is_full(&self) -> bool {
         // Relaxed: a sleeper looks again after the reservation has ended, since a ring follows.
         self.len() as u64 >= self.unreserved.load(Ordering::Relaxed)
@@ -118,15 +121,16 @@ pub struct Consumer<C> {
     shared: Arc<Positions>,
 }
 
-/// A producer with less room, and less than a quarter of the capacity, leaves the consumer alone for a moment.
+/// A producer with less room, and less than a quarter of the capacity, leaves the consumer alone
+/// for a moment.
 const LITTLE: u64 = 64;
 /// Pauses of this moment: about the time in which a cache line goes to a far core and comes back.
 const MOMENT: u32 = limit(16, 0) as u32;
 
 /// Where the queue is full. Out of line, but by value: see `queue::try_pop_by`.
 ///
-/// Each look takes the line of the consumer's position away from the consumer. A producer that looked again for each item
-/// would make both sides wait for this line.
+/// Each look takes the line of the consumer's position away from the consumer. A producer that
+/// looked again for each item would make both sides wait for this line.
 #[cold]
 #[inline(never)]
 fn look(shared: &Positions, capacity: u64, pushed: u64) -> u64 {
@@ -168,8 +172,8 @@ impl<P> Producer<P> {
         let next = released.load(Ordering::Relaxed).wrapping_add(1);
         // Release ↔ Acquire in `freed`: the room of the reservation has come back.
         released.store(next, Ordering::Release);
-        // Release ↔ the fence of `freed`: the end of the reservation is visible before this thread's next push
-        // or reservation.
+        // Release ↔ the fence of `freed`: the end of the reservation is visible before this
+        // thread's next push or reservation.
         fence(Ordering::Release);
     }
 

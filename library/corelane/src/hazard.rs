@@ -2,38 +2,43 @@
 
 //! Hazard pointers: a node is not freed while a thread may use it.
 //!
-//! A queue that is a list has a [`Domain`], and each of its handles has a [`Hazard`]. The hazard publishes the node
-//! that the handle uses. A node that has been removed from the list is *retired*. A scan takes all retired nodes, reads
-//! all hazards, frees each node that no hazard protects, and puts the other nodes back.
+//! A queue that is a list has a [`Domain`], and each of its handles has a [`Hazard`]. The hazard
+//! publishes the node that the handle uses. A node that has been removed from the list is
+//! *retired*. A scan takes all retired nodes, reads all hazards, frees each node that no hazard
+//! protects, and puts the other nodes back.
 //!
-//! Public only for the crates that check the queues, and not stable. The technique comes from M. M. Michael: *Hazard
-//! Pointers: Safe Memory Reclamation for Lock-Free Objects* (IEEE TPDS 2004).
+//! Public only for the crates that check the queues, and not stable. The technique comes from M. M.
+//! Michael: *Hazard Pointers: Safe Memory Reclamation for Lock-Free Objects* (IEEE TPDS 2004).
 //!
 //! # Why no node is freed too early
 //!
-//! 1. *A scan reads every hazard whose handle uses its node.* [`Hazard::protect`] stores the node's address, has a
-//!    fence, and reads the source again. A scan takes retired nodes, has a fence, and reads the hazards. If the
-//!    handle's fence is first, the scan reads the stored address. If the scan's fence is first, the handle reads that
-//!    the source has moved on, and does not use the node.
-//! 2. *An access is over before the node is freed.* A handle changes its hazard by a release store, and the scan's load
-//!    acquires.
-//! 3. *A scan misses no record that is in use during the whole scan.* Records form a list, newest first. If another
-//!    thread removes the scan's current record, the scan continues at `older`, from which it reaches all older records
-//!    that are still in the list. If the removed record is used again, it is the newest record, and the scan visits all
-//!    older records once more.
-//! 4. *A missed record is no longer in use, or was added after the scan's fence.* A record is removed after all
-//!    accesses of its handle. The lock orders the removal before all later changes of the list, one of which the scan
-//!    has acquired. A handle whose record was added after the scan's fence reads that the source has moved on, as in 1.
+//! 1. *A scan reads every hazard whose handle uses its node.* [`Hazard::protect`] stores the node's
+//!    address, has a fence, and reads the source again. A scan takes retired nodes, has a fence,
+//!    and reads the hazards. If the handle's fence is first, the scan reads the stored address. If
+//!    the scan's fence is first, the handle reads that the source has moved on, and does not use
+//!    the node.
+//! 2. *An access is over before the node is freed.* A handle changes its hazard by a release store,
+//!    and the scan's load acquires.
+//! 3. *A scan misses no record that is in use during the whole scan.* Records form a list, newest
+//!    first. If another thread removes the scan's current record, the scan continues at `older`,
+//!    from which it reaches all older records that are still in the list. If the removed record is
+//!    used again, it is the newest record, and the scan visits all older records once more.
+//! 4. *A missed record is no longer in use, or was added after the scan's fence.* A record is
+//!    removed after all accesses of its handle. The lock orders the removal before all later
+//!    changes of the list, one of which the scan has acquired. A handle whose record was added
+//!    after the scan's fence reads that the source has moved on, as in 1.
 //!
 //! # What it costs
 //!
-//! - A handle takes a lock for a moment when it is made and when it is dropped. No other call takes a lock.
-//! - A scan visits the records of live handles, and takes time in proportion to (h + n) log h, for h hazards and n
-//!   retired nodes. The next scan comes when about h + n nodes, up to a constant factor, have been retired or left. So
-//!   a node costs O(log h) on average, also after many handles have been made and dropped.
+//! - A handle takes a lock for a moment when it is made and when it is dropped. No other call takes
+//!   a lock.
+//! - A scan visits the records of live handles, and takes time in proportion to (h + n) log h, for
+//!   h hazards and n retired nodes. The next scan comes when about h + n nodes, up to a constant
+//!   factor, have been retired or left. So a node costs O(log h) on average, also after many
+//!   handles have been made and dropped.
 //! - A record has 128 bytes. Records of dropped handles are reused, and freed with the queue.
-//! - Each node has a word for its link, so that retiring allocates nothing. A scan that finds no memory for a sorted
-//!   list of hazards visits the records for each node.
+//! - Each node has a word for its link, so that retiring allocates nothing. A scan that finds no
+//!   memory for a sorted list of hazards visits the records for each node.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -47,7 +52,8 @@ use crate::region::{try_box, try_empty_box};
 #[derive(Debug)]
 pub struct Guarded<N> {
     node: N,
-    /// The next retired node. Only the thread that has retired this node, or has taken it for a scan, uses the link.
+    /// The next retired node. Only the thread that has retired this node, or has taken it for a
+    /// scan, uses the link.
     behind: UnsafeCell<*mut Self>,
     made: Made,
 }
@@ -67,7 +73,8 @@ impl<N> Guarded<N> {
     pub unsafe fn written(write: impl FnOnce(*mut N)) -> Option<Box<Self>> {
         let mut place = try_empty_box::<Self>()?;
         let this = place.as_mut_ptr();
-        // SAFETY: the place is in the box, and all parts are written: the first part by the caller's contract.
+        // SAFETY: the place is in the box, and all parts are written: the first part by the
+        // caller's contract.
         unsafe {
             write(&raw mut (*this).node);
             (&raw mut (*this).behind).write(UnsafeCell::new(null_mut()));
@@ -121,8 +128,8 @@ struct Record<N> {
     node: AtomicPtr<Guarded<N>>,
     /// The record that was added to the list before this one.
     older: AtomicPtr<Self>,
-    /// The record that was added after this one. Of a record that is not in use: another unused record. Behind the
-    /// lock.
+    /// The record that was added after this one. Of a record that is not in use: another unused
+    /// record. Behind the lock.
     newer: UnsafeCell<*mut Self>,
 }
 
@@ -186,8 +193,8 @@ impl<N> Domain<N> {
             *unused = record.as_ref().newer.with_mut(|newer| newer.replace(null_mut()));
             // Relaxed: behind the lock.
             let before = self.newest.load(Ordering::Relaxed);
-            // Release ↔ Acquire in `hazards`, of a scan whose current record is this one: the older record is
-            // initialized.
+            // Release ↔ Acquire in `hazards`, of a scan whose current record is this one: the older
+            // record is initialized.
             record.as_ref().older.store(before, Ordering::Release);
             if let Some(before) = before.as_ref() {
                 before.newer.with_mut(|newer| *newer = record.as_ptr());
@@ -222,7 +229,8 @@ impl<N> Domain<N> {
 
     /// All protected nodes, from the newest hazard to the oldest. Some are null.
     pub fn hazards(&self) -> impl Iterator<Item = *mut Guarded<N>> {
-        // Acquire ↔ Release in `join` and `leave`: the record is initialized; accesses under removed records are over.
+        // Acquire ↔ Release in `join` and `leave`: the record is initialized; accesses under
+        // removed records are over.
         let mut next = self.newest.load(Ordering::Acquire);
         core::iter::from_fn(move || {
             // SAFETY: records are freed with the domain.
@@ -253,7 +261,8 @@ impl<N> Domain<N> {
         // Relaxed: the exchange fails if the value is out of date.
         let mut behind = self.retired.load(Ordering::Relaxed);
         loop {
-            // SAFETY: the caller's contract: no other thread has the node, so the node has not been freed.
+            // SAFETY: the caller's contract: no other thread has the node, so the node has not been
+            // freed.
             unsafe { (*last).link(behind) };
             // Release ↔ the fence in `scan`: the links, and the source, which has moved on.
             match self.retired.compare_exchange(behind, first, Ordering::Release, Ordering::Relaxed)
@@ -283,8 +292,8 @@ impl<N> Domain<N> {
         first
     }
 
-    /// Frees the retired nodes that no hazard protects, if there is credit for a scan. Each call gives credit for
-    /// `left` nodes that a handle has left.
+    /// Frees the retired nodes that no hazard protects, if there is credit for a scan. Each call
+    /// gives credit for `left` nodes that a handle has left.
     pub fn reclaim(&self, left: u64) {
         let steps = left * self.costs.steps;
         // Relaxed: the credit affects the costs only.
@@ -299,9 +308,9 @@ impl<N> Domain<N> {
         if next.is_null() {
             return;
         }
-        // SeqCst ↔ SeqCst in `publish`: either this thread reads the hazard, or the publishing thread reads that the
-        // source has moved on. The fence also acquires ↔ Release in `put`: the nodes' links, and their sources, which
-        // have moved on.
+        // SeqCst ↔ SeqCst in `publish`: either this thread reads the hazard, or the publishing
+        // thread reads that the source has moved on. The fence also acquires ↔ Release in `put`:
+        // the nodes' links, and their sources, which have moved on.
         fence(Ordering::SeqCst);
         let sorted = self.sorted_hazards();
         let is_protected = |node| match &sorted {
@@ -359,8 +368,8 @@ impl<N> Drop for Domain<N> {
         }
         let mut record = *self.unused.lock();
         while !record.is_null() {
-            // SAFETY: the record came from a box. All handles have left their records, and each record is in this list
-            // once.
+            // SAFETY: the record came from a box. All handles have left their records, and each
+            // record is in this list once.
             let unused = unsafe { Box::from_raw(record) };
             // SAFETY: no other thread is left.
             record = unused.newer.with(|newer| unsafe { *newer });
@@ -368,7 +377,8 @@ impl<N> Drop for Domain<N> {
     }
 }
 
-/// Nodes that a handle has retired, and keeps until there are 64. So the handle seldom accesses the domain.
+/// Nodes that a handle has retired, and keeps until there are 64. So the handle seldom accesses the
+/// domain.
 #[derive(Debug)]
 pub struct Batch<N> {
     domain: NonNull<Domain<N>>,
@@ -444,12 +454,13 @@ pub struct Hazard<N> {
 unsafe impl<N: Send + Sync> Send for Hazard<N> {}
 
 impl<N> Hazard<N> {
-    /// A hazard that protects the node `source` points to. `None` if there is no memory for another hazard.
+    /// A hazard that protects the node `source` points to. `None` if there is no memory for another
+    /// hazard.
     ///
     /// # Safety
     ///
-    /// The domain outlives the hazard. Each source that this and [`protect`](Self::protect) get points to a node that
-    /// has not been retired in `domain`, and is freed in no other way.
+    /// The domain outlives the hazard. Each source that this and [`protect`](Self::protect) get
+    /// points to a node that has not been retired in `domain`, and is freed in no other way.
     pub unsafe fn new(domain: &Domain<N>, source: &AtomicPtr<Guarded<N>>) -> Option<Self> {
         let record = domain.join()?;
         let mut this = Self { domain: domain.into(), record, node: null_mut() };
@@ -457,24 +468,29 @@ impl<N> Hazard<N> {
         Some(this)
     }
 
-    /// Protects the node `source` points to, in place of the previous node. Needs no fence if this is the same node.
+    /// Protects the node `source` points to, in place of the previous node. Needs no fence if this
+    /// is the same node.
     #[inline]
     pub fn protect(&mut self, source: &AtomicPtr<Guarded<N>>) {
-        // Relaxed: the same node has been acquired before. If it is another node, the source is read again below.
+        // Relaxed: the same node has been acquired before. If it is another node, the source is
+        // read again below.
         let mut found = source.load(Ordering::Relaxed);
         while found != self.node {
             self.publish(found);
-            // Acquire ↔ Release of the source: the node is initialized, even if a freed node had its address before.
+            // Acquire ↔ Release of the source: the node is initialized, even if a freed node had
+            // its address before.
             found = source.load(Ordering::Acquire);
         }
     }
 
-    /// Protects `node`, which a protected node points to, if `source` still points to `from`. Otherwise protects the
-    /// node `source` points to, and returns `false`. The previous node is no longer protected.
+    /// Protects `node`, which a protected node points to, if `source` still points to `from`.
+    /// Otherwise protects the node `source` points to, and returns `false`. The previous node is no
+    /// longer protected.
     ///
     /// # Safety
     ///
-    /// While `source` points to `from`, `node` is not retired. `source` is as in [`new`](Self::new).
+    /// While `source` points to `from`, `node` is not retired. `source` is as in
+    /// [`new`](Self::new).
     #[inline]
     pub unsafe fn follow(
         &mut self,
@@ -492,15 +508,16 @@ impl<N> Hazard<N> {
         is_there
     }
 
-    /// Publishes `node` as in use. The node is protected if it has not been retired by the time of the fence.
+    /// Publishes `node` as in use. The node is protected if it has not been retired by the time of
+    /// the fence.
     #[inline]
     fn publish(&mut self, node: *mut Guarded<N>) {
         // SAFETY: records are freed with the domain.
         let record = unsafe { self.record.as_ref() };
         // Release ↔ Acquire in `Domain::hazards`: this handle no longer uses the previous node.
         record.node.store(node, Ordering::Release);
-        // SeqCst ↔ SeqCst in `Domain::scan`: either the scan reads the hazard, or this thread reads that the source has
-        // moved on.
+        // SeqCst ↔ SeqCst in `Domain::scan`: either the scan reads the hazard, or this thread reads
+        // that the source has moved on.
         fence(Ordering::SeqCst);
         self.node = node;
     }

@@ -1,24 +1,28 @@
 // Above 500 lines: one protocol, with the argument why it is right.
 
-//! A value that one thread at a time uses: a lock whose holder pays no locked instruction for as long as it stays the holder.
+//! A value that one thread at a time uses: a lock whose holder pays no locked instruction for as
+//! long as it stays the holder.
 //!
-//! A tenant leases the value, and keeps the lease when it is done with a use. A tenant that waits says so in `word`. The
-//! holder reads `word` at each use, and gives the value up when it has used the value often enough. If the holder doesn't come,
-//! the waiting tenant revokes the lease.
+//! A tenant leases the value, and keeps the lease when it is done with a use. A tenant that waits
+//! says so in `word`. The holder reads `word` at each use, and gives the value up when it has used
+//! the value often enough. If the holder doesn't come, the waiting tenant revokes the lease.
 //!
 //! # Why two tenants never use the value at the same time
 //!
-//! A tenant makes `steps` of its seat odd, and then reads `word`: it uses the value only if `word` still says that it holds the
-//! lease. A tenant that finds a revoked lease in `word` reads the former holder's `steps`: it takes the lease only if they are
-//! even, or if it was the holder itself. Between its two accesses the holder has the light fence of a `Barrier`, and the other
-//! tenant has the heavy fence. So the holder sees that the lease is revoked, or the other tenant sees that the holder is at
-//! work. No value of `word` occurs twice: each lease has a number, of 45 bits.
+//! A tenant makes `steps` of its seat odd, and then reads `word`: it uses the value only if `word`
+//! still says that it holds the lease. A tenant that finds a revoked lease in `word` reads the
+//! former holder's `steps`: it takes the lease only if they are even, or if it was the holder
+//! itself. Between its two accesses the holder has the light fence of a `Barrier`, and the other
+//! tenant has the heavy fence. So the holder sees that the lease is revoked, or the other tenant
+//! sees that the holder is at work. No value of `word` occurs twice: each lease has a number, of 45
+//! bits.
 //!
 //! # Short leases
 //!
-//! A heavy fence takes microseconds. If tenants take turns after a few uses, revoking is too slow. So when several leases were
-//! revoked after few uses, and none after many, leases become short: a tenant gives the value up after each use, as it would a lock. When
-//! one tenant gets the value many times in a row, leases become long again.
+//! A heavy fence takes microseconds. If tenants take turns after a few uses, revoking is too slow.
+//! So when several leases were revoked after few uses, and none after many, leases become short: a
+//! tenant gives the value up after each use, as it would a lock. When one tenant gets the value
+//! many times in a row, leases become long again.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -36,15 +40,17 @@ use crate::region::{MOST_ENDS, no_memory};
 const RUN: u64 = limit(256, 1);
 /// The same for a holder that nevertheless always gets the value back: the others don't run.
 const LONGEST_RUN: u64 = limit(1 << 14, 1);
-/// Pauses between looks at `word` in a call that finds the value leased to another tenant, for each tenant. The tenant that was
-/// the first to say that it wants the value looks after each pause. So the holder is seldom disturbed.
+/// Pauses between looks at `word` in a call that finds the value leased to another tenant, for each
+/// tenant. The tenant that was the first to say that it wants the value looks after each pause. So
+/// the holder is seldom disturbed.
 const SELDOM: u64 = limit(4, 1);
 /// The most of these.
 const MOST_SELDOM: u64 = limit(200, 1);
-/// Such times in a call: enough to revoke the lease of a holder that is elsewhere, also if another tenant changes `word`
-/// meanwhile.
+/// Such times in a call: enough to revoke the lease of a holder that is elsewhere, also if another
+/// tenant changes `word` meanwhile.
 const INTERVALS: u64 = 3;
-/// Pauses in which the holder of a lease that has not changed for such a time is to move. Otherwise it is taken to be elsewhere.
+/// Pauses in which the holder of a lease that has not changed for such a time is to move. Otherwise
+/// it is taken to be elsewhere.
 const IDLE: u64 = limit(8, 0);
 /// Uses that count for one in which there was nothing to be done.
 const VAIN: u64 = limit(16, 1);
@@ -52,7 +58,8 @@ const VAIN: u64 = limit(16, 1);
 const STAND_BACK: u64 = limit(20, 1);
 /// A lease of fewer uses is one of a turn.
 const TURN: u64 = limit(16, 2);
-/// Revoked leases of turns, without another revoked one between them, from which on leases are short.
+/// Revoked leases of turns, without another revoked one between them, from which on leases are
+/// short.
 const TURNS: u64 = limit(4, 1);
 /// Short leases of one tenant in a row from which on leases are long.
 const ALONE: u64 = limit(64, 2);
@@ -119,7 +126,8 @@ impl Seats {
     #[inline]
     fn get(&self, index: usize) -> NonNull<Seat> {
         let (segment, place) = Self::place(index);
-        // Relaxed: the tenant whose seat it is made the segment before, or saw it, and that is known with the index.
+        // Relaxed: the tenant whose seat it is made the segment before, or saw it, and that is
+        // known with the index.
         let first = self.segments[segment].load(Ordering::Relaxed);
         // SAFETY: `take` has made the segment, which has this place, and only `drop` frees it.
         unsafe { NonNull::new_unchecked(first.add(place)) }
@@ -159,7 +167,8 @@ impl Drop for Seats {
             // Relaxed: no tenant is left.
             let first = seats.load(Ordering::Relaxed);
             if !first.is_null() {
-                // SAFETY: `take` made the segment of so many seats, and nothing refers to it any more.
+                // SAFETY: `take` made the segment of so many seats, and nothing refers to it any
+                // more.
                 drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(first, 1 << segment)) });
             }
         }
@@ -195,8 +204,8 @@ impl<H> Held<H> {
         Self { value, gained: 0, turns: 0, alone: 0, is_short: false }
     }
 
-    /// Decides whether leases are short, when a tenant that has made `steps` gets the lease after `before`, whose holder made
-    /// `used` steps.
+    /// Decides whether leases are short, when a tenant that has made `steps` gets the lease after
+    /// `before`, whose holder made `used` steps.
     fn is_gained(&mut self, by: usize, steps: u64, before: u64, used: u64) {
         if before & STATE == REVOKED {
             let was_turn = used.saturating_sub(self.gained) < 2 * TURN;
@@ -259,7 +268,8 @@ impl<H> Lease<H> {
 pub struct User<H> {
     /// The value, while this is the only user.
     own: MaybeUninit<H>,
-    /// `None` while this is the only user. In a box, so that a loop that owns the user keeps the user in registers.
+    /// `None` while this is the only user. In a box, so that a loop that owns the user keeps the
+    /// user in registers.
     tenant: Cell<Option<NonNull<Tenant>>>,
 }
 
@@ -278,7 +288,8 @@ impl<H> User<H> {
         Self { own: MaybeUninit::new(value), tenant: Cell::new(None) }
     }
 
-    /// Uses the value. `None` if another user is using it, or has just got it. `work` also says whether it has done anything.
+    /// Uses the value. `None` if another user is using it, or has just got it. `work` also says
+    /// whether it has done anything.
     ///
     /// # Safety
     ///
@@ -341,7 +352,8 @@ impl<H> User<H> {
         let new = Tenant::boxed(lease);
         if self.tenant.get().is_none() {
             let own = Tenant::boxed(lease);
-            // SAFETY: this is the only user, and has the value. From now on it uses the value by the lease.
+            // SAFETY: this is the only user, and has the value. From now on it uses the value by
+            // the lease.
             let value = unsafe { self.own.assume_init_read() };
             lease.put(value);
             self.tenant.set(Some(own));
@@ -369,7 +381,8 @@ impl<H> User<H> {
     /// As for [`with`](Self::with).
     pub unsafe fn end(&mut self, lease: &Lease<H>) {
         match self.tenant.get() {
-            // The lease drops the value. SAFETY: the only user has the value, and does not use it any more.
+            // The lease drops the value. SAFETY: the only user has the value, and does not use it
+            // any more.
             None => lease.put(unsafe { self.own.assume_init_read() }),
             Some(_) => self.leave(lease),
         }
@@ -399,7 +412,8 @@ impl Tenant {
         // Relaxed: the user of the new tenant comes from another one.
         lease.tenants.fetch_add(1, Ordering::Relaxed);
         let seat = lease.seats.get(index);
-        // Relaxed: the lock of `take` and `leave` orders it. SAFETY: the seat lives as long as the lease.
+        // Relaxed: the lock of `take` and `leave` orders it. SAFETY: the seat lives as long as the
+        // lease.
         let steps = unsafe { seat.as_ref() }.steps.load(Ordering::Relaxed);
         let this =
             Self { seat, index, word: NO_LEASE, steps, end: NEVER, run: RUN, fenced: NO_LEASE };
@@ -412,8 +426,8 @@ impl Tenant {
         unsafe { self.seat.as_ref() }.steps.store(steps, order);
     }
 
-    /// Begins a use of the value. `false` if another tenant is using it, or has just got it. After `true`, [`exit`](Self::exit)
-    /// must follow.
+    /// Begins a use of the value. `false` if another tenant is using it, or has just got it. After
+    /// `true`, [`exit`](Self::exit) must follow.
     #[inline(always)]
     fn enter<H>(&mut self, lease: &Lease<H>) -> bool {
         // Relaxed, both: the fence orders them.
@@ -422,7 +436,8 @@ impl Tenant {
         lease.word.load(Ordering::Relaxed) == self.word || self.gain(lease)
     }
 
-    /// Ends a use of the value; `is_done` if the use was not in vain. Returns whether this is the last tenant.
+    /// Ends a use of the value; `is_done` if the use was not in vain. Returns whether this is the
+    /// last tenant.
     #[inline(always)]
     fn exit<H>(&mut self, lease: &Lease<H>, is_done: bool) -> bool {
         let steps = self.steps + 2;
@@ -522,8 +537,8 @@ impl Tenant {
 
     /// Whether the holder of a revoked lease is not at work.
     fn is_let_go<H>(&mut self, lease: &Lease<H>, word: u64) -> bool {
-        // One fence is enough for a revoked lease: no later use of its holder begins, and the use that has begun keeps `steps`
-        // odd until it ends.
+        // One fence is enough for a revoked lease: no later use of its holder begins, and the use
+        // that has begun keeps `steps` odd until it ends.
         if self.fenced != word {
             if !lease.barrier.heavy() {
                 return false;
@@ -562,7 +577,8 @@ impl Tenant {
         lease.seats.leave(self.index);
         // Release ↔ Acquire in `end_lease`: all that this tenant did with the value.
         if lease.tenants.fetch_add(1_u64.wrapping_neg(), Ordering::Release) == 2 {
-            // Release ↔ Acquire in `gain`: the number of tenants, at which the tenant that is left looks then.
+            // Release ↔ Acquire in `gain`: the number of tenants, at which the tenant that is left
+            // looks then.
             lease.word.fetch_or(WANTED, Ordering::Release);
         }
     }
@@ -591,7 +607,8 @@ impl LeaseWait {
         self.waited += self.interval;
     }
 
-    /// Says that the value is wanted, or revokes a lease whose holder is elsewhere. Returns the word as far as it is known.
+    /// Says that the value is wanted, or revokes a lease whose holder is elsewhere. Returns the
+    /// word as far as it is known.
     fn look<H>(&mut self, lease: &Lease<H>, word: u64) -> u64 {
         // Relaxed, both: a tenant that takes a revoked lease has a fence before.
         let replace = |by| {

@@ -1,8 +1,10 @@
-//! `leased`: a line ring for several producers and several consumers, of which one on each side has it on lease.
+//! `leased`: a line ring for several producers and several consumers, of which one on each side has
+//! it on lease.
 //!
-//! Each side of the ring is a handle of the [line ring](crate::line_ring) in shared memory. One producer at a time has the
-//! sending handle on lease, and one consumer the receiving handle. While a thread has the lease, a push or pop needs no locked
-//! instruction and no fence. Others wait until the thread gives the lease up, or doesn't come, and then take the lease over.
+//! Each side of the ring is a handle of the [line ring](crate::line_ring) in shared memory. One
+//! producer at a time has the sending handle on lease, and one consumer the receiving handle. While
+//! a thread has the lease, a push or pop needs no locked instruction and no fence. Others wait
+//! until the thread gives the lease up, or doesn't come, and then take the lease over.
 //!
 #![doc = advice!(leased)]
 //!
@@ -320,8 +322,8 @@ impl<T, Q: Queue<T>> Consumer<T, Q> {
         }
     }
 
-    /// A look when all producers are gone: it finds what they pushed before they were dropped. A call, so that the pop
-    /// itself is inlined once.
+    /// A look when all producers are gone: it finds what they pushed before they were dropped. A
+    /// call, so that the pop itself is inlined once.
     #[cold]
     #[inline(never)]
     fn last(&mut self) -> Result<T, TryPopError> {

@@ -1,9 +1,10 @@
 //! Queues that move data between cores, threads and processes.
 //!
-//! A queue has two sides. The handles of one side are its producers, the handles of the other side its consumers. If a
-//! side may have several handles, a handle can be cloned. Otherwise the only handle of the side also lends slots, to be
-//! filled or read in place. The calls of a queue never wait for room or for an item.
-//! A [`channel`] waits: threads and tasks sleep until there is a message, or room. [`wait::pair`] makes the handles of any queue wait.
+//! A queue has two sides. The handles of one side are its producers, the handles of the other side
+//! its consumers. If a side may have several handles, a handle can be cloned. Otherwise the only
+//! handle of the side also lends slots, to be filled or read in place. The calls of a queue never
+//! wait for room or for an item. A [`channel`] waits: threads and tasks sleep until there is a
+//! message, or room. [`wait::pair`] makes the handles of any queue wait.
 //!
 //! ```
 //! # #[cfg(feature = "std")] {
@@ -71,8 +72,9 @@
 )]
 //! | [`seq_ring`] | never | while the push of the oldest item is unfinished |
 //!
-//! A queue is busy while the other call runs: some nanoseconds, or longer if the calling thread loses its core. Calls
-//! for slices, and iterators, retry for about a microsecond. Then they end as at a full or empty queue.
+//! A queue is busy while the other call runs: some nanoseconds, or longer if the calling thread
+//! loses its core. Calls for slices, and iterators, retry for about a microsecond. Then they end as
+//! at a full or empty queue.
 //!
 //! # Names
 //!
@@ -87,18 +89,21 @@
 //!
 //! # Errors
 //!
-//! [`TryPushError`], [`TryPopError`], [`bytes::ClaimError`] and [`Sides`] will not grow, so that a `match` can name every
-//! case. [`CapacityError`], [`TooFew`], [`Config`], [`Memory`] and [`Backing`] are `#[non_exhaustive]`, because they will
-//! grow. [`Info`] may gain fields: write `..Info::RING` for those that a queue does not set.
+//! [`TryPushError`], [`TryPopError`], [`bytes::ClaimError`] and [`Sides`] will not grow, so that a
+//! `match` can name every case. [`CapacityError`], [`TooFew`], [`Config`], [`Memory`] and
+//! [`Backing`] are `#[non_exhaustive]`, because they will grow. [`Info`] may gain fields: write
+//! `..Info::RING` for those that a queue does not set.
 //!
-//! With `std`, the errors of pushes, pops, claims and capacities convert into `std::io::Error`. Full, empty and busy are
-//! `WouldBlock`. Closed is `BrokenPipe` for a push and `UnexpectedEof` for a pop.
+//! With `std`, the errors of pushes, pops, claims and capacities convert into `std::io::Error`.
+//! Full, empty and busy are `WouldBlock`. Closed is `BrokenPipe` for a push and `UnexpectedEof` for
+//! a pop.
 //!
 //! # Features
 //!
-//! `std` (default) adds [channels](channel) and handles that [wait], memory mappings ([`Memory::HugePages`], [`Memory::Mirrored`]), lanes between processes, the queues that need
-//! a timer or locks, and the system call with which [`leased`] needs no fences. Without it the crate is `no_std` and needs `alloc`.
-//! `futures` adds `Stream` and `Sink` for channels.
+//! `std` (default) adds [channels](channel) and handles that [wait], memory mappings
+//! ([`Memory::HugePages`], [`Memory::Mirrored`]), lanes between processes, the queues that need a
+//! timer or locks, and the system call with which [`leased`] needs no fences. Without it the crate
+//! is `no_std` and needs `alloc`. `futures` adds `Stream` and `Sink` for channels.
 //!
 //! `literature` adds queues that are there to compare and to learn: those of papers and textbooks
 //! that another queue here improves, and those that other libraries have. It also adds macros that

@@ -1,13 +1,14 @@
 //! `locked`: a ring behind a lock, as in every textbook.
 //!
-//! One lock guards two indices. A thread that holds the lock pushes or pops. A producer that finds no room, or a
-//! consumer that finds no item, may return, or sleep until there is one. The thread sleeps on one of two condition
-//! variables. The other side notifies this variable if a thread waits.
+//! One lock guards two indices. A thread that holds the lock pushes or pops. A producer that finds
+//! no room, or a consumer that finds no item, may return, or sleep until there is one. The thread
+//! sleeps on one of two condition variables. The other side notifies this variable if a thread
+//! waits.
 //!
 #![doc = advice!(literature locked)]
 //!
-//! A thread that waits for an item or for room sleeps. A call that finds the lock taken waits for it, and may sleep in the
-//! operating system: even the `try_` calls.
+//! A thread that waits for an item or for room sleeps. A call that finds the lock taken waits for
+//! it, and may sleep in the operating system: even the `try_` calls.
 //!
 //! | | |
 //! |---|---|
@@ -17,9 +18,9 @@
 //! | operations | a call takes the lock once, even [`push_slice`](crate::Producer::push_slice) and [`pop_slice`](crate::Consumer::pop_slice) |
 //! | paper | none; monitors are from C. A. R. Hoare: *Monitors: An Operating System Structuring Concept*, CACM 17(10), 1974, whose §4 is a bounded buffer |
 //!
-//! Besides the calls of all queues, a [`Producer`] has [`push`](Producer::push) and a [`Consumer`] has
-//! [`pop`](Consumer::pop): these calls wait. Both kinds of calls can be mixed, on the same queue and on the same
-//! handle.
+//! Besides the calls of all queues, a [`Producer`] has [`push`](Producer::push) and a [`Consumer`]
+//! has [`pop`](Consumer::pop): these calls wait. Both kinds of calls can be mixed, on the same
+//! queue and on the same handle.
 //!
 //! ```
 //! use corelane::locked;
@@ -223,7 +224,8 @@ impl<T> Producer<T> {
     /// Appends an item, for which there is room.
     #[inline]
     fn put(&self, indices: &mut Indices, item: T) {
-        // SAFETY: fewer than N positions are full, so the slot is free; and this thread has the lock.
+        // SAFETY: fewer than N positions are full, so the slot is free; and this thread has the
+        // lock.
         unsafe { self.end.slots().write(indices.write, item) };
         indices.write = indices.write.wrapping_add(1);
     }
@@ -394,8 +396,9 @@ impl<T> Clone for Consumer<T> {
     }
 }
 
-// The last handle of a side, when it is dropped, must wake every sleeping thread of the other side. No thread may go to
-// sleep without noticing that drop. So handles are counted under the lock, in addition to the count of ends.
+// The last handle of a side, when it is dropped, must wake every sleeping thread of the other side.
+// No thread may go to sleep without noticing that drop. So handles are counted under the lock, in
+// addition to the count of ends.
 
 impl<T> Drop for Producer<T> {
     fn drop(&mut self) {

@@ -1,13 +1,13 @@
 //! `mcring`: MCRingBuffer, a ring that publishes in batches.
 //!
-//! Lamport's ring with copies of the other side's counter. Each side updates its own shared counter only once for each
-//! batch of items.
+//! Lamport's ring with copies of the other side's counter. Each side updates its own shared counter
+//! only once for each batch of items.
 //!
 #![doc = advice!(literature mcring)]
 //!
-//! [`flush`](queue::Producer::flush) publishes an incomplete batch. Two threads that send to each other through two such
-//! rings deadlock if each waits for an item that the other thread has pushed but not published (§2.5).
-//! [`bqueue`](crate::b_queue) is about as fast, and cannot deadlock so.
+//! [`flush`](queue::Producer::flush) publishes an incomplete batch. Two threads that send to each
+//! other through two such rings deadlock if each waits for an item that the other thread has pushed
+//! but not published (§2.5). [`bqueue`](crate::b_queue) is about as fast, and cannot deadlock so.
 //!
 //! | | |
 //! |---|---|

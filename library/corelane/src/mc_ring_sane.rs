@@ -1,8 +1,9 @@
 //! `mcring-sane`: MCRingBuffer with a timer that tells the producer to flush.
 //!
-//! The authors of B-Queue tried several remedies for the deadlock of [`mcring`](crate::mc_ring). This is their third: a
-//! timer sets a variable; each push reads the variable, and flushes if it is set. A producer that has stopped pushing
-//! doesn't flush, as their §2.6 shows. And the shared variable has a cost.
+//! The authors of B-Queue tried several remedies for the deadlock of [`mcring`](crate::mc_ring).
+//! This is their third: a timer sets a variable; each push reads the variable, and flushes if it is
+//! set. A producer that has stopped pushing doesn't flush, as their §2.6 shows. And the shared
+//! variable has a cost.
 //!
 #![doc = advice!(literature mcring_sane)]
 //!
@@ -15,7 +16,8 @@
 //! | period | 10 µs as in the paper, or as often as the operating system wakes a sleeping thread |
 //! | paper | Wang, Zhang, Tang, Hua: *B-Queue*, §2.6 (3), §5.3 |
 //!
-//! Each queue has a timer thread of its own. This thread ends within a period after the producer is dropped.
+//! Each queue has a timer thread of its own. This thread ends within a period after the producer is
+//! dropped.
 
 use std::sync::{Arc, Weak};
 use std::thread;
@@ -85,7 +87,8 @@ impl<T> Producer<T> {
     /// Flushes if the timer has fired since the last flush.
     #[inline]
     fn flush_if_due(&mut self) {
-        // Relaxed: see `tick`. If this overwrites a later tick, the flush below serves that tick too.
+        // Relaxed: see `tick`. If this overwrites a later tick, the flush below serves that tick
+        // too.
         if self.due.load(Ordering::Relaxed) {
             self.due.store(false, Ordering::Relaxed);
             self.ring.flush();

@@ -14,12 +14,13 @@
 #![cfg_attr(feature = "literature", doc = advice!(row msq "list::michael_scott"))]
 #![cfg_attr(all(feature = "std", feature = "literature"), doc = advice!(row locked "locked"))]
 //!
-//! Each page says how a thread that is stopped in the middle of a call affects other threads. A thread that is killed
-//! in the middle of a call, or never runs again, is stopped for ever. The handle of this thread is never dropped. So
-//! its side of the queue is never closed, and the queue's memory is never freed.
+//! Each page says how a thread that is stopped in the middle of a call affects other threads. A
+//! thread that is killed in the middle of a call, or never runs again, is stopped for ever. The
+//! handle of this thread is never dropped. So its side of the queue is never closed, and the
+//! queue's memory is never freed.
 //!
-//! A thread that ends by itself is never in the middle of a call. No call panics in the middle, except in the code of an
-//! item or an iterator: then the queue stays intact.
+//! A thread that ends by itself is never in the middle of a call. No call panics in the middle,
+//! except in the code of an item or an iterator: then the queue stays intact.
 
 use crate::leased;
 use crate::queue::{CapacityError, Config};
@@ -31,8 +32,8 @@ pub type Producer<T> = leased::Producer<T>;
 /// A receiving side of a [`queue`].
 pub type Consumer<T> = leased::Consumer<T>;
 
-/// A queue for at least `capacity` items, between any number of threads on either side: the [line ring on
-/// lease](crate::leased).
+/// A queue for at least `capacity` items, between any number of threads on either side: the [line
+/// ring on lease](crate::leased).
 ///
 /// ```
 /// use corelane::mpmc;
@@ -94,7 +95,8 @@ pub fn unbounded_queue<T: Send>() -> Result<(lprq::Producer<T>, lprq::Consumer<T
 ///
 /// # Errors
 ///
-/// If the capacity is 0 or too large for memory, or if it is to be [exact](Config::exact): the queue is never full.
+/// If the capacity is 0 or too large for memory, or if it is to be [exact](Config::exact): the
+/// queue is never full.
 pub fn unbounded_queue_with<T: Send>(
     config: Config,
 ) -> Result<(lprq::Producer<T>, lprq::Consumer<T>), CapacityError> {

@@ -2,15 +2,16 @@
 //!
 #![doc = advice!(bbq_mpsc)]
 //!
-//! [`mpmc`](crate::mpmc) has the queues between several threads on both sides. They work with one consumer too, and
-//! [`mpmc::queue`](crate::mpmc::queue) moves items that are pushed one by one faster. Here the consumer reads items in place.
+//! [`mpmc`](crate::mpmc) has the queues between several threads on both sides. They work with one
+//! consumer too, and [`mpmc::queue`](crate::mpmc::queue) moves items that are pushed one by one
+//! faster. Here the consumer reads items in place.
 
 pub use crate::block::one_consumer::{Consumer, Producer, queue_with};
 
 use crate::queue::CapacityError;
 
-/// A queue for at least `capacity` items, between any number of producers and one consumer: the [block-based
-/// queue](crate::block::one_consumer).
+/// A queue for at least `capacity` items, between any number of producers and one consumer: the
+/// [block-based queue](crate::block::one_consumer).
 ///
 /// ```
 /// use corelane::mpsc;

@@ -1,4 +1,5 @@
-//! Queues whose producers never wait for consumers: an item that is not popped in time is overwritten.
+//! Queues whose producers never wait for consumers: an item that is not popped in time is
+//! overwritten.
 //!
 //! | queue | use it | don't use it |
 //! |---|---|---|
@@ -11,8 +12,8 @@ pub use crate::plain::Plain;
 use crate::queue::CapacityError;
 pub use crate::seq_ring::{Consumer, Producer, queue_with};
 
-/// A queue that keeps at least the `capacity` newest items, between any number of threads on either side: the
-/// [ring of sequence locks](crate::seq_ring).
+/// A queue that keeps at least the `capacity` newest items, between any number of threads on either
+/// side: the [ring of sequence locks](crate::seq_ring).
 ///
 /// ```
 /// use corelane::overwrite;

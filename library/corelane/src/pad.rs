@@ -22,8 +22,9 @@ impl<T> Deref for Padded<T> {
     }
 }
 
-/// A place among `n`, a power of two, for each position. Consecutive positions have places in different cache lines, if
-/// a line has room for several values of type `T`, and there are several lines.
+/// A place among `n`, a power of two, for each position. Consecutive positions have places in
+/// different cache lines, if a line has room for several values of type `T`, and there are several
+/// lines.
 #[inline]
 pub(crate) fn spread<T>(position: u64, n: usize) -> usize {
     let group = const { (APART / size_of::<T>()).checked_ilog2() };

@@ -1,5 +1,5 @@
-//! Items that may be overwritten while they are read: a reader copies them word by word, and uses the copy only if no
-//! producer wrote meanwhile.
+//! Items that may be overwritten while they are read: a reader copies them word by word, and uses
+//! the copy only if no producer wrote meanwhile.
 
 use alloc::alloc::Layout;
 use core::alloc::LayoutError;
@@ -14,12 +14,13 @@ use crate::region::{Attach, Slots, array};
 
 /// Data that is nothing but its bytes: no padding, no destructor, no references.
 ///
-/// Numbers, `bool`, `char`, `NonZeroU64` and similar types, arrays of these, and types that derive the following traits
-/// of the crate `zerocopy` (0.8): structs without padding, and enums without fields. Plain is implemented for all types
-/// with these traits. Tuples are not plain, because the compiler decides where they have padding.
+/// Numbers, `bool`, `char`, `NonZeroU64` and similar types, arrays of these, and types that derive
+/// the following traits of the crate `zerocopy` (0.8): structs without padding, and enums without
+/// fields. Plain is implemented for all types with these traits. Tuples are not plain, because the
+/// compiler decides where they have padding.
 ///
-/// Not every pattern of bits needs to be a value. A consumer copies bytes, and uses them as an item only when it knows
-/// that no producer has written to them meanwhile.
+/// Not every pattern of bits needs to be a value. A consumer copies bytes, and uses them as an item
+/// only when it knows that no producer has written to them meanwhile.
 ///
 /// ```
 /// use corelane::overwrite;
@@ -64,14 +65,16 @@ struct Word {
     value: AtomicU64,
     /// Takes no room. It shows the model checker that no two writers write at the same time.
     writer: UnsafeCell<()>,
-    /// Takes no room, too. It shows the model checker that reads which count are over before the next write.
+    /// Takes no room, too. It shows the model checker that reads which count are over before the
+    /// next write.
     read: Read,
 }
 
-/// Slots for items that are copied word by word. Each item is behind `STAMPS` words of the algorithm.
+/// Slots for items that are copied word by word. Each item is behind `STAMPS` words of the
+/// algorithm.
 ///
-/// Each word is an atomic, so that a concurrent read is no data race. A copy may mix parts of two items. No two threads
-/// may write a slot at the same time.
+/// Each word is an atomic, so that a concurrent read is no data race. A copy may mix parts of two
+/// items. No two threads may write a slot at the same time.
 #[derive(Debug)]
 pub struct Words<T, const STAMPS: usize = 0> {
     base: NonNull<Word>,
@@ -94,8 +97,8 @@ impl<T, const STAMPS: usize> Words<T, STAMPS> {
     #[inline]
     fn slot(&self, position: u64) -> &[Word] {
         let index = position as usize & self.mask;
-        // SAFETY: `init` wrote `EACH` words for each of `len` slots, and the mask keeps the index among them, since
-        // positions without a slot are left out.
+        // SAFETY: `init` wrote `EACH` words for each of `len` slots, and the mask keeps the index
+        // among them, since positions without a slot are left out.
         unsafe {
             NonNull::slice_from_raw_parts(self.base.add(index * Self::EACH), Self::EACH).as_ref()
         }
@@ -168,8 +171,8 @@ impl<T: Plain, const STAMPS: usize> Words<T, STAMPS> {
         item
     }
 
-    /// Calls `each` for the words of the item at `position`, with the place and number of the word's bytes in the item. The number is a constant where
-    /// that is inlined.
+    /// Calls `each` for the words of the item at `position`, with the place and number of the
+    /// word's bytes in the item. The number is a constant where that is inlined.
     #[inline(always)]
     fn each_word(&self, position: u64, mut each: impl FnMut(&Word, usize, usize)) {
         let words = &self.slot(position)[STAMPS..];

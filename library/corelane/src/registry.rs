@@ -3,10 +3,10 @@
 /// Calls the macro `$with` once for each queue: `$with!(sides items id: Type)`.
 ///
 /// `sides` is `single` for a queue between one producer and one consumer, which lend their slots
-/// ([`SingleQueue`](crate::SingleQueue)), or `shared` for a queue whose handles may be cloned. `items` is `any` if it
-/// carries items of any type, `token` for [tokens](crate::slot::Token) only, `plain` for [plain
-/// data](crate::overwrite::Plain) only. `mcring-sane`, which starts a thread of its own and exists only to be measured,
-/// is not in the list.
+/// ([`SingleQueue`](crate::SingleQueue)), or `shared` for a queue whose handles may be cloned.
+/// `items` is `any` if it carries items of any type, `token` for [tokens](crate::slot::Token) only,
+/// `plain` for [plain data](crate::overwrite::Plain) only. `mcring-sane`, which starts a thread of
+/// its own and exists only to be measured, is not in the list.
 #[macro_export]
 macro_rules! for_each_queue {
     ($with:ident) => {
@@ -48,9 +48,11 @@ macro_rules! for_each_queue {
     };
 }
 
-/// As [`for_each_queue`](crate::for_each_queue) for the queues from which thieves steal: `$with!(order id: module)`.
+/// As [`for_each_queue`](crate::for_each_queue) for the queues from which thieves steal:
+/// `$with!(order id: module)`.
 ///
-/// `order` is `Lifo` if the owner pops the newest item, `Fifo` if it pops the oldest. The module has `INFO`, `queue`, `queue_with`, `Worker` and `Stealer`.
+/// `order` is `Lifo` if the owner pops the newest item, `Fifo` if it pops the oldest. The module
+/// has `INFO`, `queue`, `queue_with`, `Worker` and `Stealer`.
 #[macro_export]
 macro_rules! for_each_steal_queue {
     ($with:ident) => {

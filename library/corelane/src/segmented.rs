@@ -2,9 +2,10 @@
 
 //! `uspsc`: an unbounded queue between one producer and one consumer, a list of rings.
 //!
-//! While a ring has room, both sides work as the two sides of this ring. When the ring is full, the producer continues
-//! in another ring, and sends the consumer a note. When the consumer has emptied its ring and finds a note, it
-//! continues in the next ring, and sends the empty ring back for reuse.
+//! While a ring has room, both sides work as the two sides of this ring. When the ring is full, the
+//! producer continues in another ring, and sends the consumer a note. When the consumer has emptied
+//! its ring and finds a note, it continues in the next ring, and sends the empty ring back for
+//! reuse.
 //!
 #![doc = advice!(uspsc)]
 //!
@@ -25,12 +26,14 @@
 //!
 //! A chunk lies in one ring.
 //!
-//! - `write_chunk_exact(n)` succeeds for each n up to the [`Config::capacity`]. If the producer's ring has fewer free
-//!   slots, the producer goes on to another ring, and leaves those slots unused. Other calls that ask for at most a ring's slots do the same: `write_chunk(n)`,
+//! - `write_chunk_exact(n)` succeeds for each n up to the [`Config::capacity`]. If the producer's
+//!   ring has fewer free slots, the producer goes on to another ring, and leaves those slots
+//!   unused. Other calls that ask for at most a ring's slots do the same: `write_chunk(n)`,
 //!   `free_slots(n)`, and `push_iter` of an iterator that knows its length.
-//! - `read_chunk_exact(n)` fails while fewer than n items are left in the consumer's ring, also if more items are in the next
-//!   ring. The call fails again until the items left in this ring are taken. [`TooFew::len`](crate::TooFew::len) is the
-//!   number of these items, and not of all items in the queue. Take them by `read_chunk(n)`, which ends at the ring's end.
+//! - `read_chunk_exact(n)` fails while fewer than n items are left in the consumer's ring, also if
+//!   more items are in the next ring. The call fails again until the items left in this ring are
+//!   taken. [`TooFew::len`](crate::TooFew::len) is the number of these items, and not of all items
+//!   in the queue. Take them by `read_chunk(n)`, which ends at the ring's end.
 //! - `available`, `len`, `pop_slice` and `pop_iter` go on from ring to ring.
 //!
 //! ```
@@ -47,8 +50,9 @@
 //!
 //! # Departures from the paper
 //!
-//! - Neither side reads the other side's `buf_r` or `buf_w`: the note says that the producer has left the ring. So the
-//!   subtle condition (Theorem 2, case 4) is here: the consumer looks at its ring once more after it has seen the note.
+//! - Neither side reads the other side's `buf_r` or `buf_w`: the note says that the producer has
+//!   left the ring. So the subtle condition (Theorem 2, case 4) is here: the consumer looks at its
+//!   ring once more after it has seen the note.
 //! - A reused ring continues at its positions, and is not reset.
 //!
 //! ```
@@ -128,8 +132,8 @@ pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>),
 ///
 /// # Panics
 ///
-/// If making a ring or dropping an empty ring panics, the process is aborted. The library's own rings don't panic,
-/// except `mc_ring_sane` if no thread can be started.
+/// If making a ring or dropping an empty ring panics, the process is aborted. The library's own
+/// rings don't panic, except `mc_ring_sane` if no thread can be started.
 pub fn queue_of<T: Send, Q: SingleQueue<T>>(ring: usize) -> Built<Producer<T, Q>, Consumer<T, Q>> {
     queue_of_with(Config::new(ring))
 }
@@ -150,7 +154,8 @@ pub fn queue_of_with<T: Send, Q: SingleQueue<T>>(
         return Err(CapacityError::Inexact);
     }
     let (to_producer, spares) = fast_forward::queue::<SpareRing<T, Q>>(SPARES)?;
-    // Each switch of the consumer gives one node back, and the next switch of the producer takes it.
+    // Each switch of the consumer gives one node back, and the next switch of the producer takes
+    // it.
     let (notes, from_producer) = linked::queue(1)?;
     let (tx, rx) = Q::with(config)?;
     let mut ahead = VecDeque::new();
@@ -186,7 +191,8 @@ struct Return<T: Send, Q: SingleQueue<T>> {
 
 /// The sending side.
 pub struct Producer<T: Send, Q: SingleQueue<T> = LineRing> {
-    /// The paper's `buf_w`. It is dropped, and so flushed, before `pool` tells the consumer that the producer is gone.
+    /// The paper's `buf_w`. It is dropped, and so flushed, before `pool` tells the consumer that
+    /// the producer is gone.
     ring: Q::Producer,
     /// In a box, so that a slow path that takes its address doesn't keep the handle in memory.
     pool: Box<Supply<T, Q>>,
@@ -194,7 +200,8 @@ pub struct Producer<T: Send, Q: SingleQueue<T> = LineRing> {
 
 /// The receiving side.
 pub struct Consumer<T: Send, Q: SingleQueue<T> = LineRing> {
-    /// The paper's `buf_r`. It is dropped before `pool` tells the producer that the consumer is gone.
+    /// The paper's `buf_r`. It is dropped before `pool` tells the producer that the consumer is
+    /// gone.
     ring: Q::Consumer,
     pool: Box<Return<T, Q>>,
 }
@@ -219,7 +226,8 @@ impl<T: Send, Q: SingleQueue<T>> Supply<T, Q> {
 }
 
 impl<T: Send, Q: SingleQueue<T>> Producer<T, Q> {
-    /// Whether an empty ring has more than `n` of the slots wanted, where this ring has `n`: all of them; or some, if `n` is 0.
+    /// Whether an empty ring has more than `n` of the slots wanted, where this ring has `n`: all of
+    /// them; or some, if `n` is 0.
     #[inline]
     fn another_has_more(&self, n: usize, wanted: usize) -> bool {
         n < wanted && (n == 0 || wanted <= self.ring.capacity())
@@ -380,8 +388,8 @@ impl<T: Send, Q: SingleQueue<T>> Return<T, Q> {
 impl<T: Send, Q: SingleQueue<T>> Consumer<T, Q> {
     /// Called when the ring is empty. Returns whether to look into the ring again.
     ///
-    /// There may be a new note: the producer may have filled the ring before it wrote the note. Or there was a note
-    /// before the ring was found empty: then this moves to the next ring.
+    /// There may be a new note: the producer may have filled the ring before it wrote the note. Or
+    /// there was a note before the ring was found empty: then this moves to the next ring.
     #[inline(always)] // see `without_unwinding`
     fn go_on(&mut self) -> bool {
         if self.pool.ahead.is_empty() {
@@ -556,7 +564,8 @@ mod tests {
     use crate::queue::MOST_COUNTED;
     use crate::queue::{Config, SingleQueue};
 
-    /// A new ring has room for a chunk that the producer's ring has no room for. Then its items are in one ring.
+    /// A new ring has room for a chunk that the producer's ring has no room for. Then its items are
+    /// in one ring.
     fn chunks_of_any_length<Q: SingleQueue<u64>>(config: Config) {
         let (mut tx, mut rx) = super::queue_of_with::<u64, Q>(config).unwrap();
         let mut numbers = 0..;

@@ -2,17 +2,19 @@
 
 //! `seqring`: a ring of sequence locks, which producers overwrite.
 //!
-//! Each slot has a stamp: the lap of its item, and whether its producer has finished. A producer gets the next position
-//! by fetch-and-add, claims the slot by writing the new lap into the stamp, copies its item into the slot, and marks
-//! the slot done. A consumer reads the stamp, copies the item, and reads the stamp again. The copy is valid only if the
-//! stamp is marked done and has not changed. Consumers write nothing that pushes read.
+//! Each slot has a stamp: the lap of its item, and whether its producer has finished. A producer
+//! gets the next position by fetch-and-add, claims the slot by writing the new lap into the stamp,
+//! copies its item into the slot, and marks the slot done. A consumer reads the stamp, copies the
+//! item, and reads the stamp again. The copy is valid only if the stamp is marked done and has not
+//! changed. Consumers write nothing that pushes read.
 //!
-//! A handle that is the only one of its side works with plain stores and loads, until it is cloned, and again soon after all
-//! its clones are gone.
+//! A handle that is the only one of its side works with plain stores and loads, until it is cloned,
+//! and again soon after all its clones are gone.
 //!
 #![doc = advice!(seqring)]
 //!
-//! Items must be [plain data](crate::overwrite::Plain): a consumer may copy an item while a producer overwrites it.
+//! Items must be [plain data](crate::overwrite::Plain): a consumer may copy an item while a
+//! producer overwrites it.
 //!
 //! | | |
 //! |---|---|
@@ -24,11 +26,12 @@
 //!
 //! # A producer that is stopped
 //!
-//! A producer may be stopped in the middle of a push for a long time, while other producers go round the ring. Its slot
-//! is still claimed: the next producer that gets this slot marks its lap void in the stamp, and loses its item. Each
-//! stopped producer costs one in N items. So each slot has one writer at a time, and a push takes a bounded number of
-//! steps. When the stopped producer continues, its item is lost too. All lost items are counted. A slice takes its
-//! positions together, so each of its items counts as a push here.
+//! A producer may be stopped in the middle of a push for a long time, while other producers go
+//! round the ring. Its slot is still claimed: the next producer that gets this slot marks its lap
+//! void in the stamp, and loses its item. Each stopped producer costs one in N items. So each slot
+//! has one writer at a time, and a push takes a bounded number of steps. When the stopped producer
+//! continues, its item is lost too. All lost items are counted. A slice takes its positions
+//! together, so each of its items counts as a push here.
 //!
 //! ```
 //! use corelane::seq_ring;
@@ -62,7 +65,8 @@ use crate::spin::Retries;
 
 /// The mark of a stamp whose producer has finished.
 const DONE: u64 = 1;
-/// The mark of a stamp whose lap has no item, because a producer of an earlier lap had not finished.
+/// The mark of a stamp whose lap has no item, because a producer of an earlier lap had not
+/// finished.
 const VOID: u64 = 2;
 
 /// How often a snapshot restarts if it finds all items overwritten.
@@ -138,13 +142,15 @@ impl<T> Stamped<T> {
         self.laps(position & !(self.len() as u64 - 1))
     }
 
-    /// `positions`, a multiple of the number of slots, as stamps have it. There are at least two slots.
+    /// `positions`, a multiple of the number of slots, as stamps have it. There are at least two
+    /// slots.
     #[inline]
     fn laps(&self, positions: u64) -> u64 {
         positions << 1
     }
 
-    /// The oldest position that may have an item, if the slot at `read` has a `stamp` of a later lap.
+    /// The oldest position that may have an item, if the slot at `read` has a `stamp` of a later
+    /// lap.
     #[inline]
     fn oldest(&self, read: u64, stamp: u64) -> u64 {
         let further = (stamp & !(DONE | VOID)).wrapping_sub(self.lap(read)) >> 1;
@@ -211,14 +217,17 @@ impl<T: Plain> Producer<T> {
         }
     }
 
-    /// Puts `item` into the next slot, as the only producer: all pushes of other producers have ended.
+    /// Puts `item` into the next slot, as the only producer: all pushes of other producers have
+    /// ended.
     #[inline(always)] // as `push`
     fn put_alone(&mut self, item: &T) {
         let (slots, position) = (self.end.slots(), self.write);
         let (stamp, lap) = (slots.stamp(position), slots.lap(position));
-        // Release ↔ Acquire of stamps in `look`: a consumer that was overtaken sees the items that are left.
+        // Release ↔ Acquire of stamps in `look`: a consumer that was overtaken sees the items that
+        // are left.
         stamp.store(lap, Ordering::Release);
-        // Release ↔ Acquire fence in `look`: a consumer that copies a part of this item sees the new lap.
+        // Release ↔ Acquire fence in `look`: a consumer that copies a part of this item sees the
+        // new lap.
         fence(Ordering::Release);
         slots.store(position, item);
         // Release ↔ Acquire of stamps in `look`: the item.
@@ -244,8 +253,8 @@ impl<T: Plain> Producer<T> {
         }
     }
 
-    /// Puts `item` into the slot at `position`. The item is lost if a producer of an earlier lap has not finished in
-    /// the slot, or a producer of a later lap has claimed it.
+    /// Puts `item` into the slot at `position`. The item is lost if a producer of an earlier lap
+    /// has not finished in the slot, or a producer of a later lap has claimed it.
     #[inline]
     fn put(&self, position: u64, item: &T) {
         let slots = self.end.slots();
@@ -255,8 +264,9 @@ impl<T: Plain> Producer<T> {
         while is_before(seen, lap) {
             let is_free = seen & DONE != 0;
             let claimed = if is_free { lap } else { lap | VOID };
-            // Acquire ↔ Release of the slot's last producer: its item was written before. Release ↔ Acquire of stamps
-            // in `look`: a consumer that was overtaken sees that earlier positions have been taken.
+            // Acquire ↔ Release of the slot's last producer: its item was written before. Release ↔
+            // Acquire of stamps in `look`: a consumer that was overtaken sees that earlier
+            // positions have been taken.
             match stamp.compare_exchange(seen, claimed, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) if is_free => return self.write_claimed(position, item),
                 Ok(_) => return,
@@ -269,18 +279,20 @@ impl<T: Plain> Producer<T> {
     #[inline]
     fn write_claimed(&self, position: u64, item: &T) {
         let slots = self.end.slots();
-        // Release ↔ Acquire fence in `look`: a consumer that copies a part of this item sees the new lap.
+        // Release ↔ Acquire fence in `look`: a consumer that copies a part of this item sees the
+        // new lap.
         fence(Ordering::Release);
         slots.store(position, item);
-        // Release ↔ Acquire of stamps in `look`: the item. Release ↔ Acquire in `put`: this item was written before the
-        // next one. A void lap stays void.
+        // Release ↔ Acquire of stamps in `look`: the item. Release ↔ Acquire in `put`: this item
+        // was written before the next one. A void lap stays void.
         slots.stamp(position).fetch_or(DONE, Ordering::Release);
     }
 
     /// Continues as the only producer, if all other producers are gone.
     fn take_over(&mut self) {
         if self.end.is_only() {
-            // Relaxed: all writes of other producers are visible, and no other thread writes any more.
+            // Relaxed: all writes of other producers are visible, and no other thread writes any
+            // more.
             self.write = self.end.header().tail.load(Ordering::Relaxed);
             self.is_alone.set(true);
         }
@@ -334,22 +346,25 @@ enum Found<T> {
 }
 
 impl<T: Plain> Consumer<T> {
-    /// Number of items that this handle found overwritten: no consumer has popped them, and none will.
+    /// Number of items that this handle found overwritten: no consumer has popped them, and none
+    /// will.
     ///
-    /// One consumer counts each lost item. A pop counts the items that it finds overwritten. Items that were
-    /// overwritten since are not counted yet.
+    /// One consumer counts each lost item. A pop counts the items that it finds overwritten. Items
+    /// that were overwritten since are not counted yet.
     pub fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// Appends copies of the items in the queue to `into`, from the oldest to the newest, and returns how many it missed.
+    /// Appends copies of the items in the queue to `into`, from the oldest to the newest, and
+    /// returns how many it missed.
     ///
-    /// The items stay in the queue. The newest items at the time of the call are copied first, so that producers
-    /// overwrite only the oldest items meanwhile. At most [`capacity`](Self::capacity) items are copied, so a snapshot
-    /// ends even while producers push.
+    /// The items stay in the queue. The newest items at the time of the call are copied first, so
+    /// that producers overwrite only the oldest items meanwhile. At most
+    /// [`capacity`](Self::capacity) items are copied, so a snapshot ends even while producers push.
     ///
-    /// A snapshot misses items that were overwritten since the last pop, items that are still being written, and items
-    /// that were lost to a [stopped producer](crate::seq_ring#a-producer-that-is-stopped).
+    /// A snapshot misses items that were overwritten since the last pop, items that are still being
+    /// written, and items that were lost to a [stopped
+    /// producer](crate::seq_ring#a-producer-that-is-stopped).
     ///
     /// ```
     /// use corelane::overwrite;
@@ -373,15 +388,16 @@ impl<T: Plain> Consumer<T> {
             if into.len() > before || end == read {
                 break;
             }
-            // Producers have gone once round the ring since `end` was read: this thread was stopped meanwhile.
+            // Producers have gone once round the ring since `end` was read: this thread was stopped
+            // meanwhile.
             end = self.newest(read);
         }
         into[before..].reverse();
         end.wrapping_sub(read) - (into.len() - before) as u64
     }
 
-    /// Appends copies of the items before `end`, newest first, to `into`. Stops at `read` or at the first overwritten
-    /// item.
+    /// Appends copies of the items before `end`, newest first, to `into`. Stops at `read` or at the
+    /// first overwritten item.
     fn copy_back_from(&self, end: u64, read: u64, into: &mut Vec<T>) {
         let most = end.wrapping_sub(read).min(self.end.slots().len() as u64);
         // The newest first: producers overwrite the oldest.
@@ -398,7 +414,8 @@ impl<T: Plain> Consumer<T> {
     /// The position behind the newest item, or behind `read` if there is none.
     fn newest(&self, read: u64) -> u64 {
         let slots = self.end.slots();
-        // Relaxed: `tail` includes all pushes that this thread has observed, except the last `NOTED`.
+        // Relaxed: `tail` includes all pushes that this thread has observed, except the last
+        // `NOTED`.
         let tail = self.end.header().tail.load(Ordering::Relaxed);
         let mut end = if is_before(tail, read) { read } else { tail };
         for _ in 0..NOTED {
@@ -426,12 +443,13 @@ impl<T: Plain> Consumer<T> {
     fn look(&self, read: u64) -> Found<T> {
         let slots = self.end.slots();
         let (stamp, lap) = (slots.stamp(read), slots.lap(read));
-        // Acquire ↔ Release of the slot's producer: the item. Acquire ↔ Release of all stores of stamps: if the slot
-        // has been overwritten, the items that are left.
+        // Acquire ↔ Release of the slot's producer: the item. Acquire ↔ Release of all stores of
+        // stamps: if the slot has been overwritten, the items that are left.
         let seen = stamp.load(Ordering::Acquire);
         if seen == lap | DONE {
             let item = slots.load(read);
-            // Acquire ↔ the producers' Release fences: the later lap, if a part of a later item was copied.
+            // Acquire ↔ the producers' Release fences: the later lap, if a part of a later item was
+            // copied.
             fence(Ordering::Acquire);
             // Acquire: as above, if the stamp has another lap.
             let now = stamp.load(Ordering::Acquire);
@@ -442,7 +460,8 @@ impl<T: Plain> Consumer<T> {
             };
         }
         if is_before(seen, lap) {
-            // Relaxed: a thread that has observed a push has observed that all earlier positions were taken.
+            // Relaxed: a thread that has observed a push has observed that all earlier positions
+            // were taken.
             let tail = self.end.header().tail.load(Ordering::Relaxed);
             let is_taken = is_before(read, tail);
             return Found::Nothing(if is_taken { TryPopError::Busy } else { TryPopError::Empty });
@@ -481,8 +500,8 @@ impl<T: Plain> Consumer<T> {
             return false;
         }
         if slots.lap(from) != slots.lap(to) && self.end.is_only() {
-            // Relaxed: all writes of other consumers are visible. Another consumer may have moved on from `to` before
-            // it was dropped.
+            // Relaxed: all writes of other consumers are visible. Another consumer may have moved
+            // on from `to` before it was dropped.
             self.read = head.load(Ordering::Relaxed);
             self.is_alone.set(true);
         }
@@ -510,7 +529,8 @@ impl<T: Plain> queue::Consumer for Consumer<T> {
                 Found::Item(_) => {}
                 Found::Void => self.lose(read, read.wrapping_add(1)),
                 Found::Overwritten(next) => self.lose(read, next),
-                // Looks once more, for items that producers pushed before they were dropped. An item that a dead process was writing never comes.
+                // Looks once more, for items that producers pushed before they were dropped. An
+                // item that a dead process was writing never comes.
                 Found::Nothing(_) if !closed && self.end.peer_is_gone() => closed = true,
                 Found::Nothing(_) if closed => return Err(TryPopError::Closed),
                 // A producer that is stopped, or dead, may be in the way for long.
@@ -633,7 +653,8 @@ mod tests {
         }
     }
 
-    /// The producer of the first item is stopped in the middle of its push, and another producer goes round the ring.
+    /// The producer of the first item is stopped in the middle of its push, and another producer
+    /// goes round the ring.
     #[test]
     fn a_stopped_producer_delays_no_other_thread() {
         let (mut tx, mut rx) = queue(4).unwrap();

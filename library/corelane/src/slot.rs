@@ -1,4 +1,5 @@
-//! Slots with their own state, full or empty, for the FastForward family and B-Queue, and [`Token`]: items of one word.
+//! Slots with their own state, full or empty, for the FastForward family and B-Queue, and
+//! [`Token`]: items of one word.
 
 use alloc::alloc::Layout;
 use alloc::boxed::Box;
@@ -14,8 +15,9 @@ use crate::region::{Slots, array};
 
 /// A slot that is either empty or holds an item, and shows this state to both sides.
 ///
-/// Only the producer fills slots, and only the consumer clears them. A full slot is published together with all slots
-/// filled before it. An empty slot is published together with all slots cleared before it.
+/// Only the producer fills slots, and only the consumer clears them. A full slot is published
+/// together with all slots filled before it. An empty slot is published together with all slots
+/// cleared before it.
 ///
 /// Both sides access a slot at the same time. So only this crate may implement the trait:
 ///
@@ -107,8 +109,8 @@ impl<T: Send> Slot for Flagged<T> {
 
     #[inline]
     fn is_full(&self) -> bool {
-        // Acquire ↔ Release in `fill`: the item, for the consumer. Acquire ↔ Release in `clear`: the item is taken, for
-        // the producer.
+        // Acquire ↔ Release in `fill`: the item, for the consumer. Acquire ↔ Release in `clear`:
+        // the item is taken, for the producer.
         self.full.load(Ordering::Acquire)
     }
 
@@ -157,8 +159,8 @@ impl<T: Token> Slot for Packed<T> {
 
     #[inline]
     fn is_full(&self) -> bool {
-        // Acquire ↔ Release in `fill`: the item, for the consumer. Acquire ↔ Release in `clear`: the item is taken, for
-        // the producer.
+        // Acquire ↔ Release in `fill`: the item, for the consumer. Acquire ↔ Release in `clear`:
+        // the item is taken, for the producer.
         !self.word.load(Ordering::Acquire).is_null()
     }
 
@@ -186,8 +188,8 @@ impl<T: Token> Slot for Packed<T> {
 
     #[inline]
     fn clear(&self) {
-        // Release ↔ Acquire in `is_full`: earlier slots are cleared too. The producer may check only this slot before
-        // it fills them.
+        // Release ↔ Acquire in `is_full`: earlier slots are cleared too. The producer may check
+        // only this slot before it fills them.
         self.word.store(ptr::null_mut(), Ordering::Release);
     }
 
@@ -227,7 +229,8 @@ macro_rules! pointer_token {
 
             #[inline]
             unsafe fn from_word(word: NonNull<()>) -> Self {
-                // SAFETY: by the caller's contract the pointer came from `into_word`, and is converted back once.
+                // SAFETY: by the caller's contract the pointer came from `into_word`, and is
+                // converted back once.
                 unsafe { $from(word.as_ptr().cast()) }
             }
         }

@@ -2,15 +2,16 @@
 //!
 #![doc = advice!(bbq_spmc)]
 //!
-//! [`mpmc`](crate::mpmc) has the queues between several threads on both sides. They work with one producer too, and
-//! [`mpmc::queue`](crate::mpmc::queue) moves items that are popped one by one faster. Here the producer fills slots in place.
+//! [`mpmc`](crate::mpmc) has the queues between several threads on both sides. They work with one
+//! producer too, and [`mpmc::queue`](crate::mpmc::queue) moves items that are popped one by one
+//! faster. Here the producer fills slots in place.
 
 pub use crate::block::one_producer::{Consumer, Producer, queue_with};
 
 use crate::queue::CapacityError;
 
-/// A queue for at least `capacity` items, between one producer and any number of consumers: the [block-based
-/// queue](crate::block::one_producer).
+/// A queue for at least `capacity` items, between one producer and any number of consumers: the
+/// [block-based queue](crate::block::one_producer).
 ///
 /// ```
 /// use corelane::spmc;

@@ -25,8 +25,8 @@
 //! [`line_ring`], the default. A chunk of [`segmented`] lies in one of its rings. For blocks of
 //! hundreds of items only, take [`chunk_queue`].
 //!
-//! A handle is fastest as a local variable of the loop that uses it: the compiler keeps its fields in registers.
-//! Through a reference each push or pop also stores a field.
+//! A handle is fastest as a local variable of the loop that uses it: the compiler keeps its fields
+//! in registers. Through a reference each push or pop also stores a field.
 
 use crate::lamport::batched;
 use crate::queue::{CapacityError, Config};
@@ -40,9 +40,9 @@ pub type Consumer<T> = line_ring::Consumer<T>;
 
 /// A queue for at least `capacity` items: the best all-round choice.
 ///
-/// The queue is the [line ring](crate::line_ring). It is fast for single items, slices and round trips, between near and
-/// far cores, and an item is visible when its push returns. [`b_queue`](crate::b_queue) is faster for slices between far
-/// cores, and for round trips.
+/// The queue is the [line ring](crate::line_ring). It is fast for single items, slices and round
+/// trips, between near and far cores, and an item is visible when its push returns.
+/// [`b_queue`](crate::b_queue) is faster for slices between far cores, and for round trips.
 ///
 /// ```
 /// use corelane::spsc;
@@ -69,10 +69,11 @@ pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>),
     line_ring::queue_with(config)
 }
 
-/// A queue whose chunks are its slots, for blocks of hundreds of items: the [batched Lamport queue](batched).
+/// A queue whose chunks are its slots, for blocks of hundreds of items: the [batched Lamport
+/// queue](batched).
 ///
-/// The producer fills the slots themselves, and the consumer reads them there. The chunks of [`queue`] are copies. For
-/// items one by one take `queue`.
+/// The producer fills the slots themselves, and the consumer reads them there. The chunks of
+/// [`queue`] are copies. For items one by one take `queue`.
 ///
 /// ```
 /// use corelane::spsc;
@@ -95,7 +96,8 @@ pub fn chunk_queue<T: Send>(
     batched::queue(capacity)
 }
 
-/// As [`chunk_queue`], with all options. In [memory mapped twice](crate::Memory::Mirrored) a chunk is one slice.
+/// As [`chunk_queue`], with all options. In [memory mapped twice](crate::Memory::Mirrored) a chunk
+/// is one slice.
 ///
 /// # Errors
 ///
@@ -141,7 +143,8 @@ pub fn unbounded_queue<T: Send>()
 ///
 /// # Errors
 ///
-/// If the capacity is 0 or too large for memory, or if it is to be [exact](Config::exact): the queue is never full.
+/// If the capacity is 0 or too large for memory, or if it is to be [exact](Config::exact): the
+/// queue is never full.
 pub fn unbounded_queue_with<T: Send>(
     config: Config,
 ) -> Result<(segmented::Producer<T>, segmented::Consumer<T>), CapacityError> {

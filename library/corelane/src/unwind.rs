@@ -21,14 +21,14 @@ mod caught {
     /// What a call has panicked with.
     pub(crate) type PanicPayload = Box<dyn Any + Send>;
 
-    /// Makes a call with each item. If calls panic, the first panic goes on after the last call, unless the thread
-    /// unwinds already.
+    /// Makes a call with each item. If calls panic, the first panic goes on after the last call,
+    /// unless the thread unwinds already.
     pub(crate) fn call_each<T>(items: impl IntoIterator<Item = T>, call: impl FnMut(T)) {
         go_on(catch_each(items, call));
     }
 
-    /// Makes a call with each item. Returns the first panic. The payloads of others leak: their destructors may panic,
-    /// too.
+    /// Makes a call with each item. Returns the first panic. The payloads of others leak: their
+    /// destructors may panic, too.
     #[must_use]
     pub(crate) fn catch_each<T>(
         items: impl IntoIterator<Item = T>,
@@ -61,7 +61,8 @@ mod caught {
     }
 }
 
-/// Makes a call with each item. If a call panics, the others are made while unwinding: a second panic ends the process.
+/// Makes a call with each item. If a call panics, the others are made while unwinding: a second
+/// panic ends the process.
 #[cfg(not(feature = "std"))]
 pub(crate) fn call_each<T>(items: impl IntoIterator<Item = T>, call: impl FnMut(T)) {
     struct Rest<T, I: Iterator<Item = T>, F: FnMut(T)>(I, F);

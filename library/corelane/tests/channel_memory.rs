@@ -29,7 +29,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// A channel takes less than 3 KiB for each thread that uses it, whatever other threads use other channels.
+/// A channel takes less than 3 KiB for each thread that uses it, whatever other threads use other
+/// channels.
 #[test]
 fn six_of_many_threads() {
     const THREADS: usize = 2000;

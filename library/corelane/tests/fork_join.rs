@@ -74,7 +74,8 @@ fn tasks_borrow() {
     assert!(items == sorted);
 }
 
-/// The first half makes small joins until the other half is done, which another worker must have got: the first one pops more often than a thief can seize.
+/// The first half makes small joins until the other half is done, which another worker must have
+/// got: the first one pops more often than a thief can seize.
 #[test]
 fn a_worker_that_joins_all_the_time_gives_its_oldest_task() {
     let pool = pool(2);
@@ -93,7 +94,8 @@ fn a_worker_that_joins_all_the_time_gives_its_oldest_task() {
     }
 }
 
-/// A worker whose second half was stolen runs what is there until it is done: here the only other worker waits for one of these tasks.
+/// A worker whose second half was stolen runs what is there until it is done: here the only other
+/// worker waits for one of these tasks.
 #[test]
 fn waiting_worker_never_helps() {
     let pool = pool(2);
@@ -419,7 +421,8 @@ fn payloads_whose_drop_panics_harm_nobody() {
     });
 }
 
-/// The thread whose first call has panicked runs other tasks until the second one is done. They are not part of the panic.
+/// The thread whose first call has panicked runs other tasks until the second one is done. They are
+/// not part of the panic.
 #[test]
 fn tasks_of_others_do_not_run_while_a_thread_unwinds() {
     let pool = pool(2);
@@ -446,7 +449,8 @@ fn tasks_of_others_do_not_run_while_a_thread_unwinds() {
     assert!(!unwinds.load(Ordering::Relaxed));
 }
 
-/// Computations with scopes inside, and tasks that sleep, on pools of all kinds, by several threads at once.
+/// Computations with scopes inside, and tasks that sleep, on pools of all kinds, by several threads
+/// at once.
 #[test]
 fn many_computations_on_many_pools() {
     fn tree(fork: &Fork, n: u64, seed: u64) -> u64 {

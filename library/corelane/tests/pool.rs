@@ -63,7 +63,8 @@ fn no_tasks_at_all() {
     Pool::new(Options::new(3), |_, (): ()| unreachable!()).unwrap().wait_until_idle();
 }
 
-/// Two tasks of one worker wait for each other: the other worker has to get one of them, though they are in the block in which the first one works.
+/// Two tasks of one worker wait for each other: the other worker has to get one of them, though
+/// they are in the block in which the first one works.
 #[test]
 fn work_hidden_in_owners_block() {
     for order in [Order::Lifo, Order::Fifo] {

@@ -80,12 +80,14 @@ fn small(mut config: Config) -> Config {
     config.first(u64::MAX - 5)
 }
 
-/// A queue starts just below the number at which the numbers of blocks in words wrap, and positions of 32 bits.
+/// A queue starts just below the number at which the numbers of blocks in words wrap, and positions
+/// of 32 bits.
 fn about_to_wrap(config: Config, block: usize) -> Config {
     config.lenient().block(block).first(((1 << 40) - 3) << block.ilog2())
 }
 
-/// All calls by one thread, beside a plain deque: what is in the queue is known, so what a call finds is, too.
+/// All calls by one thread, beside a plain deque: what is in the queue is known, so what a call
+/// finds is, too.
 fn one_thread_with_both_handles<W: Worker<Item = u64>>(make: fn(Config) -> W, is_fifo: bool) {
     // `held`: items that the FIFO owner pushes into a block before it grants it.
     for (block, held) in [(1, 0), (2, 0), (2, 1), (8, 0), (8, 3), (8, 9)] {
@@ -279,7 +281,8 @@ impl Drop for Fragile {
     }
 }
 
-/// All other items are dropped, with the queue or by a thief, also if two destructors panic, and if the thread unwinds already.
+/// All other items are dropped, with the queue or by a thief, also if two destructors panic, and if
+/// the thread unwinds already.
 fn drop_panics_mid_batch<W: Worker<Item = Fragile>>(make: fn(Config) -> W, _: bool) {
     let panics = |call: &mut dyn FnMut()| {
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(call)).is_err()
@@ -422,7 +425,8 @@ fn a_thief_leaves_half() {
     check(fifo::queue(64).unwrap());
 }
 
-/// Without blocks a thief reaches all items, and gets half of them, but for `abp`, whose thieves get one.
+/// Without blocks a thief reaches all items, and gets half of them, but for `abp`, whose thieves
+/// get one.
 #[test]
 fn a_thief_gets_half_without_seizing() {
     fn check<W: Worker<Item = u64>>(mut worker: W, half: u64) {

@@ -1,4 +1,5 @@
-//! Many items through an owner and its thieves: a million each way, and with `CORELANE_STRESS=1000` a thousand million.
+//! Many items through an owner and its thieves: a million each way, and with `CORELANE_STRESS=1000`
+//! a thousand million.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,5 +1,5 @@
-//! Waiting handles of all queues, with more threads than cores. The environment variable `CORELANE_STRESS` scales the number of
-//! items.
+//! Waiting handles of all queues, with more threads than cores. The environment variable
+//! `CORELANE_STRESS` scales the number of items.
 
 use std::future::Future;
 use std::pin::pin;
@@ -19,8 +19,8 @@ static ITEMS: LazyLock<u64> = LazyLock::new(|| {
     (3000.0 * scale) as u64
 });
 
-/// Producers push numbers with pauses, so that consumers sleep; consumers make pauses, too, so that producers sleep. Each number
-/// comes once, and those of a producer come in order to each consumer.
+/// Producers push numbers with pauses, so that consumers sleep; consumers make pauses, too, so that
+/// producers sleep. Each number comes once, and those of a producer come in order to each consumer.
 fn stream<P, C>(txs: Vec<wait::Producer<P>>, rxs: Vec<wait::Consumer<C>>)
 where
     P: corelane::Producer<Item = u64> + Send + 'static,

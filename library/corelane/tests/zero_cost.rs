@@ -42,8 +42,8 @@ fn newest_assembly(target: &Path) -> PathBuf {
         .expect("rustc wrote assembly")
 }
 
-/// Instructions of `function` up to its first return, with registers and labels numbered in order of
-/// appearance.
+/// Instructions of `function` up to its first return, with registers and labels numbered in order
+/// of appearance.
 fn fast_path(assembly: &str, function: &str) -> Vec<String> {
     let mut names = HashMap::new();
     assembly

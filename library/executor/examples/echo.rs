@@ -1,6 +1,7 @@
 //! A TCP server that sends back what it gets, a task for each connection.
 //!
-//! With an address it serves until it is stopped: `cargo run --release -p corelane-executor --example echo -- 127.0.0.1:7000`. Without one it talks to itself.
+//! With an address it serves until it is stopped: `cargo run --release -p corelane-executor
+//! --example echo -- 127.0.0.1:7000`. Without one it talks to itself.
 
 use std::io::Result;
 use std::net::{SocketAddr, TcpListener};

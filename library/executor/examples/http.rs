@@ -1,9 +1,11 @@
 //! An HTTP server: hyper on this executor.
 //!
-//! With an address it serves until it is stopped: `cargo run --release -p corelane-executor --features hyper --example http -- 127.0.0.1:8000`. Without one it serves some
-//! requests of its own.
+//! With an address it serves until it is stopped: `cargo run --release -p corelane-executor
+//! --features hyper --example http -- 127.0.0.1:8000`. Without one it serves some requests of its
+//! own.
 //!
-//! What differs from the same server on Tokio: sockets are `Socket<TcpListener>`, and hyper takes them without `TokioIo`.
+//! What differs from the same server on Tokio: sockets are `Socket<TcpListener>`, and hyper takes
+//! them without `TokioIo`.
 
 use std::convert::Infallible;
 use std::io::{Read, Result, Write};

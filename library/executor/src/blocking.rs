@@ -90,11 +90,14 @@ fn push(call: Call) -> Result<()> {
     Ok(())
 }
 
-/// Runs a call that blocks on a thread of its own, of which there are up to 500, for all executors together. If the system refuses one, the call waits for another. To cancel it lets a call that has begun go on.
+/// Runs a call that blocks on a thread of its own, of which there are up to 500, for all executors
+/// together. If the system refuses one, the call waits for another. To cancel it lets a call that
+/// has begun go on.
 ///
 /// # Errors
 ///
-/// To await it says [`JoinError::NoThread`](crate::JoinError::NoThread) if the system refuses a thread, and there is no other.
+/// To await it says [`JoinError::NoThread`](crate::JoinError::NoThread) if the system refuses a
+/// thread, and there is no other.
 ///
 /// # Panics
 ///

@@ -47,8 +47,8 @@ pub async fn yield_now() {
     .await;
 }
 
-/// A step of a task that may never have to wait, such as one that reads from a socket which always has more: after 128 steps without a pause the other tasks of this
-/// worker run.
+/// A step of a task that may never have to wait, such as one that reads from a socket which always
+/// has more: after 128 steps without a pause the other tasks of this worker run.
 ///
 /// ```
 /// # async fn work() {}

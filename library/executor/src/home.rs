@@ -19,8 +19,9 @@ pub(crate) enum Home {
 /// A task that can run.
 pub(crate) type Runnable = async_task::Runnable<Home>;
 
-/// Makes it run. A function without captures: one with captures costs two atomic steps more, since the task could end, and drop them, before it returns.
-/// So nothing of the home is used after the push.
+/// Makes it run. A function without captures: one with captures costs two atomic steps more, since
+/// the task could end, and drop them, before it returns. So nothing of the home is used after the
+/// push.
 pub(crate) fn schedule(runnable: Runnable) {
     match runnable.metadata() {
         Home::Thread(here) => Arc::clone(here).schedule(runnable),
@@ -32,15 +33,18 @@ pub(crate) fn schedule(runnable: Runnable) {
     }
 }
 
-/// Drops a task that nobody runs any more. That may wake another one, and so on: they are dropped one after the other, so that the stack doesn't grow.
+/// Drops a task that nobody runs any more. That may wake another one, and so on: they are dropped
+/// one after the other, so that the stack doesn't grow.
 fn cancel(pushed: Result<(), Closed<Runnable>>) {
     thread_local! {
-        /// While the thread drops one, the next ones. It has no destructor, so it works also while the thread ends.
+        /// While the thread drops one, the next ones. It has no destructor, so it works also while
+        /// the thread ends.
         static NEXT: Cell<Option<NonNull<RefCell<Vec<Runnable>>>>> = const { Cell::new(None) };
     }
     let Err(Closed(runnable)) = pushed else { return };
     if let Some(next) = NEXT.get() {
-        // SAFETY: the outermost call has set it, and takes it back before it returns. To drop a task doesn't panic.
+        // SAFETY: the outermost call has set it, and takes it back before it returns. To drop a
+        // task doesn't panic.
         unsafe { next.as_ref() }.borrow_mut().push(runnable);
         return;
     }

@@ -35,8 +35,10 @@ impl<T> JoinHandle<T> {
         Self { task: Err(why) }
     }
 
-    /// Cancels the task, and waits until it has stopped: afterwards it doesn't run, and its future is dropped. Returns its output if it was done before. A call of
-    /// [`spawn_blocking`](crate::spawn_blocking) that has begun goes on. What this returns must be polled.
+    /// Cancels the task, and waits until it has stopped: afterwards it doesn't run, and its future
+    /// is dropped. Returns its output if it was done before. A call of
+    /// [`spawn_blocking`](crate::spawn_blocking) that has begun goes on. What this returns must be
+    /// polled.
     ///
     /// # Errors
     ///
@@ -94,7 +96,8 @@ pub enum JoinError {
     Cancelled,
     /// It panicked, with this.
     Panicked(Box<dyn Any + Send>),
-    /// The system refuses a thread, and there is none for [calls that block](crate::spawn_blocking).
+    /// The system refuses a thread, and there is none for [calls that
+    /// block](crate::spawn_blocking).
     NoThread,
 }
 

@@ -16,8 +16,9 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! A [`Socket`] reads and writes, on Unix; with the feature `hyper`, hyper takes it as it is. Timers are those of [`async_io`], which is exported as [`io`]; its sockets work on all systems. So libraries
-//! for smol work here. A worker that has nothing to do waits for the system's events.
+//! A [`Socket`] reads and writes, on Unix; with the feature `hyper`, hyper takes it as it is.
+//! Timers are those of [`async_io`], which is exported as [`io`]; its sockets work on all systems.
+//! So libraries for smol work here. A worker that has nothing to do waits for the system's events.
 //!
 //! | | |
 //! |---|---|
@@ -31,8 +32,10 @@
 //! # What holds
 //!
 //! - A task that wakes itself goes behind all others of its worker.
-//! - A panic ends only its task: awaiting the handle says [`JoinError::Panicked`]. So does a panic of the future's destructor, unless the task is cancelled.
-//! - Tasks wait in the queue of the worker on which they were woken. Other workers steal them when they have nothing else, also while that worker runs a long task.
+//! - A panic ends only its task: awaiting the handle says [`JoinError::Panicked`]. So does a panic
+//!   of the future's destructor, unless the task is cancelled.
+//! - Tasks wait in the queue of the worker on which they were woken. Other workers steal them when
+//!   they have nothing else, also while that worker runs a long task.
 //! - A task that waits is cancelled, and its future dropped, at the end of its executor.
 //! - All of it works in destructors of thread-local values, and an executor may be one.
 
@@ -74,7 +77,8 @@ use lane::Lane;
 use spawned::Seat;
 use watch::Watch;
 
-/// Worker threads that run tasks. Dropped, it [ends](Self::shutdown). A forked process has none of the threads: there, to drop it does nothing, and no task runs.
+/// Worker threads that run tasks. Dropped, it [ends](Self::shutdown). A forked process has none of
+/// the threads: there, to drop it does nothing, and no task runs.
 pub struct Executor {
     /// `None` when it has ended.
     pool: Option<Pool<Runnable>>,
@@ -100,14 +104,17 @@ impl Executor {
     ///
     /// # Errors
     ///
-    /// If the system refuses a thread, or descriptors for its events, or there is no memory. `Unsupported` in a process that was forked from one with an executor.
+    /// If the system refuses a thread, or descriptors for its events, or there is no memory.
+    /// `Unsupported` in a process that was forked from one with an executor.
     pub fn new(workers: usize) -> Result<Self> {
         // A worker that sleeps waits for the system's events, so it does that at once.
         Self::with(Options::new(workers).strategy(Strategy::Sleep))
     }
 
-    /// As [`new`](Self::new), with the options of the [pool] but its order: tasks are run oldest first. Unless they say otherwise, a worker that has nothing to do looks again for some microseconds
-    /// before it waits for the system's events: for tasks that wake each other often, without sockets.
+    /// As [`new`](Self::new), with the options of the [pool] but its order: tasks are run oldest
+    /// first. Unless they say otherwise, a worker that has nothing to do looks again for some
+    /// microseconds before it waits for the system's events: for tasks that wake each other often,
+    /// without sockets.
     ///
     /// # Errors
     ///
@@ -152,11 +159,14 @@ impl Executor {
         }
     }
 
-    /// Runs a future on the calling thread until it is ready. What it [spawns](spawn) runs on the workers. Within another `block_on`, of any executor, the [tasks of this thread](spawn_local) run, too.
+    /// Runs a future on the calling thread until it is ready. What it [spawns](spawn) runs on the
+    /// workers. Within another `block_on`, of any executor, the [tasks of this thread](spawn_local)
+    /// run, too.
     ///
     /// # Panics
     ///
-    /// In a task of this executor, if all other workers are in its `block_on` already, or there are none: nobody would run what the future waits for.
+    /// In a task of this executor, if all other workers are in its `block_on` already, or there are
+    /// none: nobody would run what the future waits for.
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         let _blocked = worker::is_at_work(self.outside()).then(|| self.block_worker());
         local::block_on(self.outside(), future)
@@ -227,7 +237,8 @@ impl Drop for Blocked<'_> {
     }
 }
 
-/// Spawns a task on the executor of the calling thread: that of its task, or of its `block_on`. A worker whose executor has ended cancels it: destructors of thread-local values may spawn.
+/// Spawns a task on the executor of the calling thread: that of its task, or of its `block_on`. A
+/// worker whose executor has ended cancels it: destructors of thread-local values may spawn.
 ///
 /// # Panics
 ///

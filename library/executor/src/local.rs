@@ -45,7 +45,8 @@ impl Wake for Here {
     fn wake_by_ref(self: &Arc<Self>) {
         // Release ↔ Acquire in `block_on`: what the future is woken for.
         self.is_woken.swap(true, Ordering::Release);
-        // Also if it was woken before: the thread may sleep in an inner `block_on`, which doesn't poll this future.
+        // Also if it was woken before: the thread may sleep in an inner `block_on`, which doesn't
+        // poll this future.
         self.thread.unpark();
     }
 }
@@ -90,7 +91,8 @@ impl Here {
     }
 }
 
-/// Spawns a task that stays on this thread, and need not be `Send`. It runs while the thread is in [`block_on`](crate::Executor::block_on), and is cancelled when that returns.
+/// Spawns a task that stays on this thread, and need not be `Send`. It runs while the thread is in
+/// [`block_on`](crate::Executor::block_on), and is cancelled when that returns.
 ///
 /// # Panics
 ///
@@ -105,7 +107,8 @@ where
     JoinHandle::new(task)
 }
 
-/// Runs a future, and the tasks that are spawned for this thread meanwhile. Tasks of an outer `block_on` run, too: the future may wait for them.
+/// Runs a future, and the tasks that are spawned for this thread meanwhile. Tasks of an outer
+/// `block_on` run, too: the future may wait for them.
 pub(crate) fn block_on<F: Future>(lane: &Arc<Lane>, future: F) -> F::Output {
     let here = Arc::new(Here::new());
     worker::enter(lane, Some(&here), || {
@@ -121,7 +124,8 @@ pub(crate) fn block_on<F: Future>(lane: &Arc<Lane>, future: F) -> F::Output {
                     return output;
                 }
             }
-            // A poll may have parked the thread itself, and so have taken what `unpark` has left. Then the future's wake, or the task, is seen here.
+            // A poll may have parked the thread itself, and so have taken what `unpark` has left.
+            // Then the future's wake, or the task, is seen here.
             if !worker::run_here() && !here.is_woken.load(Ordering::Relaxed) {
                 thread::park();
             }

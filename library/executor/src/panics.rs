@@ -10,7 +10,8 @@ pub(crate) fn quietly(call: impl FnOnce()) {
     }
 }
 
-/// What a task returns, or has panicked with. Dropped, since nobody awaits it, it drops that quietly.
+/// What a task returns, or has panicked with. Dropped, since nobody awaits it, it drops that
+/// quietly.
 pub(crate) struct Outcome<T>(Option<thread::Result<T>>);
 
 impl<T> Outcome<T> {

@@ -14,12 +14,14 @@ use async_io::Timer;
 /// The process that has started it.
 static PROCESS: OnceLock<u32> = OnceLock::new();
 
-/// Whether it is that of the process from which this one was forked: there is no thread, and its descriptors are those of the other process.
+/// Whether it is that of the process from which this one was forked: there is no thread, and its
+/// descriptors are those of the other process.
 pub(crate) fn is_of_parent() -> bool {
     PROCESS.get().is_some_and(|&process| process != process::id())
 }
 
-/// Starts it, unless it runs. async-io would do that in a poll, and panic if the system refuses the thread or descriptors.
+/// Starts it, unless it runs. async-io would do that in a poll, and panic if the system refuses the
+/// thread or descriptors.
 pub(crate) fn start() -> Result<()> {
     if is_of_parent() {
         let text = "this process was forked from one with a reactor";

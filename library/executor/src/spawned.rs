@@ -10,7 +10,8 @@ use slab::Slab;
 
 use crate::panics::{Outcome, quietly};
 
-/// The wakers of tasks that have waited, and are not done: the end of their executor cancels them. Those that never waited are in a queue, or done.
+/// The wakers of tasks that have waited, and are not done: the end of their executor cancels them.
+/// Those that never waited are in a queue, or done.
 #[derive(Default)]
 pub(crate) struct Tasks(Mutex<Slab<Waker>>);
 
@@ -38,7 +39,8 @@ impl Tasks {
     }
 }
 
-/// The future of a task. Its panic is its result, also that of its destructor, unless the task is cancelled.
+/// The future of a task. Its panic is its result, also that of its destructor, unless the task is
+/// cancelled.
 pub(crate) struct Spawned<F, S: Seat> {
     /// `None` when it has ended.
     future: Option<F>,
@@ -56,7 +58,8 @@ impl<F: Future, S: Seat> Future for Spawned<F, S> {
     type Output = Outcome<F::Output>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        // SAFETY: the future is pinned as the whole is, and never moved. `listed` need not be pinned.
+        // SAFETY: the future is pinned as the whole is, and never moved. `listed` need not be
+        // pinned.
         let Self { future, listed } = unsafe { self.get_unchecked_mut() };
         // SAFETY: as above.
         let mut future = unsafe { Pin::new_unchecked(future) };

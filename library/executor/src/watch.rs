@@ -1,5 +1,5 @@
-//! A worker that wakes one task wakes no other worker for it: mostly it runs the task itself at once. If the calling task goes on for long after that, this timer has
-//! another worker woken.
+//! A worker that wakes one task wakes no other worker for it: mostly it runs the task itself at
+//! once. If the calling task goes on for long after that, this timer has another worker woken.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -32,7 +32,8 @@ impl Watch {
     /// A task was pushed that no other worker knows of.
     #[inline]
     pub(crate) fn arm(self: &Arc<Self>) {
-        // Relaxed: `Local::push_last` and `Handle::wake` have fences. If the timer seems to be armed, it finds the task when it ends.
+        // Relaxed: `Local::push_last` and `Handle::wake` have fences. If the timer seems to be
+        // armed, it finds the task when it ends.
         if !self.is_armed.load(Ordering::Relaxed) {
             self.set();
         }

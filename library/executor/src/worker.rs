@@ -52,7 +52,8 @@ pub(crate) struct Frame {
 }
 
 thread_local! {
-    /// What it refers to is in the stack of the thread. So it needs no destructor, and works also while the thread ends.
+    /// What it refers to is in the stack of the thread. So it needs no destructor, and works also
+    /// while the thread ends.
     static PLACE: Cell<Place> = const { Cell::new(Place::Elsewhere) };
 }
 
@@ -65,7 +66,8 @@ impl Drop for Restore {
     }
 }
 
-/// Those of all workers, and that of all other threads. It is set when the workers have been started.
+/// Those of all workers, and that of all other threads. It is set when the workers have been
+/// started.
 pub(crate) type Lanes = OnceLock<Arc<[Arc<Lane>]>>;
 
 /// Runs a worker on the calling thread, and handles the system's events when it has nothing to do.
@@ -125,7 +127,8 @@ pub(crate) fn run(local: &mut Local<Runnable>, lane: &Arc<Lane>, runnable: Runna
 pub(crate) fn of(lane: &Lane) -> Option<Worker> {
     match PLACE.get() {
         Place::AtWork(at_work) => {
-            // SAFETY: `run` has set it, and takes it back before it returns. Until then the lane is alive.
+            // SAFETY: `run` has set it, and takes it back before it returns. Until then the lane is
+            // alive.
             let own = unsafe { at_work.lane.as_ref() };
             own.is_of_same_executor(lane).then_some(Worker::AtWork(at_work))
         }
@@ -152,7 +155,8 @@ impl Worker {
             // SAFETY: as in `of`.
             Self::Between(woken) => return push_woken(unsafe { woken.as_ref() }, runnable),
         };
-        // SAFETY: as in `of`. `run` has the only reference to the worker and doesn't use it meanwhile, and pushing runs no code of others.
+        // SAFETY: as in `of`. `run` has the only reference to the worker and doesn't use it
+        // meanwhile, and pushing runs no code of others.
         let is_hidden = unsafe { (*at_work.local.as_ptr()).push_last(runnable) };
         if is_hidden {
             // SAFETY: as in `of`.
@@ -176,7 +180,8 @@ fn push_woken(woken: &RefCell<Option<Woken>>, runnable: Runnable) {
 /// The lane of the calling thread's executor.
 pub(crate) fn lane() -> Option<Arc<Lane>> {
     match PLACE.get() {
-        // SAFETY: as in `of`. Lanes are made by `Arc::new`, and this thread's worker has a reference.
+        // SAFETY: as in `of`. Lanes are made by `Arc::new`, and this thread's worker has a
+        // reference.
         Place::AtWork(AtWork { lane, .. }) => unsafe {
             Arc::increment_strong_count(lane.as_ptr());
             Some(Arc::from_raw(lane.as_ptr()))
@@ -197,7 +202,8 @@ pub(crate) fn has_ended() -> bool {
     matches!(PLACE.get(), Place::Ended)
 }
 
-/// Calls `call`. Meanwhile the calling thread belongs to an executor, and is no worker: a worker that blocks runs no tasks.
+/// Calls `call`. Meanwhile the calling thread belongs to an executor, and is no worker: a worker
+/// that blocks runs no tasks.
 pub(crate) fn enter<R>(lane: &Arc<Lane>, here: Option<&Arc<Here>>, call: impl FnOnce() -> R) -> R {
     let frame = Frame { lane: Arc::clone(lane), here: here.cloned(), before: PLACE.get() };
     let _before = Restore(frame.before);
@@ -220,8 +226,8 @@ pub(crate) fn here() -> Option<Arc<Here>> {
     frames().find_map(|frame| frame.here.clone())
 }
 
-/// Runs tasks of the calling thread, at most a few of each `block_on` that the thread is in. Returns whether there
-/// were any.
+/// Runs tasks of the calling thread, at most a few of each `block_on` that the thread is in.
+/// Returns whether there were any.
 pub(crate) fn run_here() -> bool {
     let mut ran = false;
     for Frame { lane, here, .. } in frames() {

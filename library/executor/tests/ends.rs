@@ -1,4 +1,5 @@
-//! Executors that end: in tasks, with destructors that spawn, with long chains of tasks that await each other.
+//! Executors that end: in tasks, with destructors that spawn, with long chains of tasks that await
+//! each other.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -128,7 +129,8 @@ fn with_a_long_chain() {
     assert_eq!(dropped.load(Ordering::Relaxed), all + 1);
 }
 
-/// Tasks from outside are not held up by one that always has something to do, whatever order is asked for.
+/// Tasks from outside are not held up by one that always has something to do, whatever order is
+/// asked for.
 #[test]
 fn no_task_starves() {
     for order in [Order::Fifo, Order::Lifo] {

@@ -197,7 +197,8 @@ fn a_task_that_is_always_ready_lets_others_run() {
     });
 }
 
-/// A worker that runs a long task keeps nothing from the others, though all of it was spawned on that worker.
+/// A worker that runs a long task keeps nothing from the others, though all of it was spawned on
+/// that worker.
 #[test]
 fn a_long_task_hides_no_other() {
     let executor = executor(2);
@@ -259,7 +260,8 @@ fn timers_and_sockets() {
     });
 }
 
-/// Tasks that are spawned, woken from other threads, cancelled and panic at random: none is lost. With `CORELANE_STRESS=250` there are 10⁷.
+/// Tasks that are spawned, woken from other threads, cancelled and panic at random: none is lost.
+/// With `CORELANE_STRESS=250` there are 10⁷.
 #[test]
 fn tasks_end_in_all_ways() {
     let executor = executor(2);

@@ -1,4 +1,5 @@
-//! Programs that could end their process, or wait for ever: each runs in a process of its own, on its main thread.
+//! Programs that could end their process, or wait for ever: each runs in a process of its own, on
+//! its main thread.
 
 #[cfg(target_os = "linux")]
 #[path = "processes/"]

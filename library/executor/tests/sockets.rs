@@ -40,7 +40,8 @@ fn byte(stream: usize, position: usize) -> u8 {
     (stream * 31 + position * 7 + position / 251) as u8
 }
 
-/// Sends and receives more than the system's buffers hold, so both sides wait often, to read and to write at the same time.
+/// Sends and receives more than the system's buffers hold, so both sides wait often, to read and to
+/// write at the same time.
 #[test]
 fn what_is_sent_comes_back() {
     const STREAMS: usize = 40;

@@ -1,5 +1,5 @@
-//! Each queue's loop in `lane` beside the same loop in `plain`, in Cargo's plain release profile and with one
-//! codegen unit. Prints a Markdown table.
+//! Each queue's loop in `lane` beside the same loop in `plain`, in Cargo's plain release profile
+//! and with one codegen unit. Prints a Markdown table.
 
 #[path = "../cli.rs"]
 mod cli;
@@ -97,8 +97,9 @@ const HEADING: &str =
     "| suite | queue | `lane` | plain | one unit | `lane` ÷ better | quartiles | better ÷ itself |
 |---|---|--:|--:|--:|--:|--:|--:|";
 
-/// Medians over rounds. The ratio is that of `lane` to the faster of the other two, in each round. The last column has the
-/// quartiles of this faster program, divided by its median: how much its own runs differ.
+/// Medians over rounds. The ratio is that of `lane` to the faster of the other two, in each round.
+/// The last column has the quartiles of this faster program, divided by its median: how much its
+/// own runs differ.
 fn print_row(case: &str, queue: &str, turns: &[[Values; 3]]) {
     let of = |program: usize| turns.iter().filter_map(move |turn| turn[program].get(queue));
     let medians = [0, 1, 2].map(|program| quartiles(of(program).copied())[1]);

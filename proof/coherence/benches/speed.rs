@@ -60,7 +60,8 @@ fn hits(items: u64) -> Report {
     simulation.run().expect("nobody waits")
 }
 
-/// Lamport's ring, with the consumer on the other socket: each access is a miss, or comes next to one.
+/// Lamport's ring, with the consumer on the other socket: each access is a miss, or comes next to
+/// one.
 fn ring(items: u64) -> Report {
     const SLOTS: u64 = 128;
     let words = Words::new();

@@ -126,8 +126,8 @@ impl Buffer {
         self.entries.pop_front()
     }
 
-    /// The store that is on its way arrives. Later stores to the same line arrive with it, if the loads before them are
-    /// done. Calls `of_same_line` with each of these.
+    /// The store that is on its way arrives. Later stores to the same line arrive with it, if the
+    /// loads before them are done. Calls `of_same_line` with each of these.
     pub(crate) fn arrive(&mut self, at: Time, mut of_same_line: impl FnMut(&Entry)) -> bool {
         if !std::mem::take(&mut self.sent) {
             return false;

@@ -17,8 +17,8 @@ impl Cache {
         Self { ways: size.ways, sets: vec![Vec::new(); size.sets(line)], last: None }
     }
 
-    /// Notes that `line` is used. If it replaces another line, returns that: a line that the core no longer has, or
-    /// else the least recently used line.
+    /// Notes that `line` is used. If it replaces another line, returns that: a line that the core
+    /// no longer has, or else the least recently used line.
     pub(crate) fn take_in(&mut self, line: usize, has: impl Fn(usize) -> bool) -> Option<usize> {
         if self.last.replace(line) == Some(line) {
             return None;

@@ -30,7 +30,8 @@ struct Line {
     sharers: u128,
     /// When the last request has been served.
     busy: Time,
-    /// The cores that had a copy when the owner asked for the only copy. They keep their copies until `busy`.
+    /// The cores that had a copy when the owner asked for the only copy. They keep their copies
+    /// until `busy`.
     leaving: u128,
     left: Time,
     /// The cores whose copies were last on their way, and when the latest of these arrives.
@@ -74,7 +75,8 @@ pub(crate) enum Request {
     Write,
     /// The same for a read-modify-write, behind all agents that wait for the line.
     Modify,
-    /// The only copy, for a store that is visible when the line arrives: other cores keep their copies until then.
+    /// The only copy, for a store that is visible when the line arrives: other cores keep their
+    /// copies until then.
     WriteLater,
 }
 
@@ -217,7 +219,8 @@ impl Directory {
         reply
     }
 
-    /// A line has arrived at a core, or is used there. If there is no room for it, another line goes to the L3.
+    /// A line has arrived at a core, or is used there. If there is no room for it, another line
+    /// goes to the L3.
     fn make_room(&mut self, line: usize, core: usize) {
         let (lines, bit) = (&mut self.lines, self.places[core].bit);
         let has = |line: usize| lines[line].sharers & bit != 0;

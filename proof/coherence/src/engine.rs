@@ -2,9 +2,10 @@
 
 //! The clocks, the events, and the effects of each access.
 //!
-//! Threads and store buffers take turns: the earliest always goes first. So an access changes the directory and memory
-//! at its own time, before all later events. With [another schedule](crate::Schedule), the thread or store buffer that
-//! has a turn counts as delayed until then.
+//! Threads and store buffers take turns: the earliest always goes first. So an access changes the
+//! directory and memory at its own time, before all later events. With [another
+//! schedule](crate::Schedule), the thread or store buffer that has a turn counts as delayed until
+//! then.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -31,7 +32,8 @@ const UNCOUNTED: SiteId = SiteId::MAX;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Event {
     at: Time,
-    /// Decides between events of the same time: first the rank, then chance, then the agent's index.
+    /// Decides between events of the same time: first the rank, then chance, then the agent's
+    /// index.
     order: u64,
 }
 
@@ -46,8 +48,8 @@ impl Event {
     }
 }
 
-/// The order of events of the same time: a core uses a line that has arrived before the line goes on to agents that
-/// wait for it.
+/// The order of events of the same time: a core uses a line that has arrived before the line goes
+/// on to agents that wait for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Buffer,
@@ -90,7 +92,8 @@ struct Core {
     /// For how long the thread has worked or paused since its last access.
     busy: Time,
     counters: Vec<Counters>,
-    /// Since when accesses are not counted, if they aren't; and for how long they were not counted before.
+    /// Since when accesses are not counted, if they aren't; and for how long they were not counted
+    /// before.
     uncounted_since: Option<Time>,
     uncounted: Time,
 }
@@ -113,8 +116,8 @@ struct Ahead {
     done: Time,
     /// When the lines arrive that the core waits for.
     fills: Vec<Time>,
-    /// Whether the thread has just waited in a loop. The core can't have guessed the end of the loop, so the thread
-    /// needs its next loads at once.
+    /// Whether the thread has just waited in a loop. The core can't have guessed the end of the
+    /// loop, so the thread needs its next loads at once.
     surprised: bool,
 }
 
@@ -144,8 +147,8 @@ pub(crate) struct Engine {
     turns: Option<Turns>,
     sites: Vec<&'static Location<'static>>,
     site_ids: FxHashMap<usize, SiteId>,
-    /// The agents that wait for a line, in the order of their requests. The first has a turn when the line
-    /// is free; the others have none.
+    /// The agents that wait for a line, in the order of their requests. The first has a turn when
+    /// the line is free; the others have none.
     queues: FxHashMap<usize, VecDeque<Agent>>,
     accesses: u64,
     last_write: Time,
@@ -251,8 +254,8 @@ impl Engine {
         self.last_write + self.machine.patience + self.longest_work
     }
 
-    /// Whether the current thread may continue, because no other event is due. If not, it must stop, and is resumed
-    /// when it may continue.
+    /// Whether the current thread may continue, because no other event is due. If not, it must
+    /// stop, and is resumed when it may continue.
     pub(crate) fn is_due(&mut self) -> bool {
         let now = self.now();
         if self.turns.is_some() {
@@ -307,8 +310,8 @@ impl Engine {
         self.spend(time);
     }
 
-    /// Lets time pass in work that begins when all loads and all work before are done. A core that looks ahead
-    /// continues meanwhile.
+    /// Lets time pass in work that begins when all loads and all work before are done. A core that
+    /// looks ahead continues meanwhile.
     pub(crate) fn work(&mut self, time: Time) {
         self.be_busy(time);
         let core = &self.cores[self.current];
@@ -328,7 +331,8 @@ impl Engine {
         while self.await_oldest() {}
     }
 
-    /// Lets the current thread wait for the oldest load or work that it has begun. False if there is none.
+    /// Lets the current thread wait for the oldest load or work that it has begun. False if there
+    /// is none.
     fn await_oldest(&mut self) -> bool {
         let ahead = &mut self.cores[self.current].ahead;
         let Some(Begun { done, site, length }) = ahead.begun.pop_front() else { return false };
@@ -480,8 +484,8 @@ impl Engine {
         self.machine.line
     }
 
-    /// Whether the current thread has to stop and wait for its turn to ask for `line`. If so, it is resumed when it may
-    /// try again.
+    /// Whether the current thread has to stop and wait for its turn to ask for `line`. If so, it is
+    /// resumed when it may try again.
     #[inline]
     pub(crate) fn must_queue(&mut self, line: usize, what: Request) -> bool {
         self.queues_up(Agent::Thread(self.current), line, what, self.now())
@@ -516,7 +520,8 @@ impl Engine {
         self.schedule_as(Rank::Waiter, at, who);
     }
 
-    /// Removes an agent that has got `line` from the queue. The next waiter has its turn when the line is free again.
+    /// Removes an agent that has got `line` from the queue. The next waiter has its turn when the
+    /// line is free again.
     fn leave_queue(&mut self, who: Agent, line: usize) {
         let Some(queue) = self.queues.get_mut(&line) else { return };
         if queue.front() != Some(&who) {
@@ -555,8 +560,8 @@ impl Engine {
         self.go_ahead(Begun { done: ready, site, length: 1 });
     }
 
-    /// Lets the current thread wait until it can ask for another line. Without the wait the line would arrive at
-    /// `ready`. Returns when it arrives.
+    /// Lets the current thread wait until it can ask for another line. Without the wait the line
+    /// would arrive at `ready`. Returns when it arrives.
     fn fill(&mut self, ready: Time, site: SiteId) -> Time {
         let (core, now) = (self.current, self.now());
         let fills = &mut self.cores[core].ahead.fills;
@@ -658,7 +663,8 @@ impl Engine {
         }
     }
 
-    /// The next step of a core's store buffer: a store arrives in the cache, or the next one is sent.
+    /// The next step of a core's store buffer: a store arrives in the cache, or the next one is
+    /// sent.
     fn drain(&mut self, core: usize, at: Time) {
         self.last_event = at;
         if self.turns.is_some() {
@@ -674,8 +680,8 @@ impl Engine {
         }
     }
 
-    /// Sends the oldest store of a core, which arrives at once: a schedule can put steps between sending and arrival
-    /// before both.
+    /// Sends the oldest store of a core, which arrives at once: a schedule can put steps between
+    /// sending and arrival before both.
     fn enter(&mut self, core: usize, at: Time) {
         let Some(entry) = self.cores[core].buffer.pop() else {
             // A thread that panicked has made all stores visible.
@@ -704,7 +710,8 @@ impl Engine {
         self.cores[core].buffer = buffer;
     }
 
-    /// Asks for the line of the oldest store of a core. The core holds the line until the store has entered the cache.
+    /// Asks for the line of the oldest store of a core. The core holds the line until the store has
+    /// entered the cache.
     fn send(&mut self, core: usize, at: Time) {
         let Some(&Entry { line, site, charged, .. }) = self.cores[core].buffer.send() else {
             return;
@@ -736,7 +743,8 @@ impl Engine {
         }
     }
 
-    /// Whether the current thread has to stop and wait. If so, it is resumed when the event has come.
+    /// Whether the current thread has to stop and wait. If so, it is resumed when the event has
+    /// come.
     pub(crate) fn must_wait(&mut self, wait: Wait) -> bool {
         let entries = self.machine.store_buffer.entries;
         let core = &mut self.cores[self.current];

@@ -54,8 +54,9 @@ impl Inside {
         engine
     }
 
-    /// Called when a thread panics. The thread can't stop any more, because a thread that stops in a destructor can't
-    /// be unwound. So its destructors aren't simulated, and must find all stores in memory.
+    /// Called when a thread panics. The thread can't stop any more, because a thread that stops in
+    /// a destructor can't be unwound. So its destructors aren't simulated, and must find all stores
+    /// in memory.
     #[cold]
     fn give_up(&self) {
         if let Ok(mut engine) = self.engine.try_borrow_mut() {
@@ -69,8 +70,8 @@ impl Inside {
 
     /// Stops the thread until it is resumed.
     ///
-    /// This and what calls it is inlined: a processor guesses wrong at each return behind a switch of
-    /// stacks.
+    /// This and what calls it is inlined: a processor guesses wrong at each return behind a switch
+    /// of stacks.
     #[inline(always)]
     fn stop(&self) {
         let yielder = self.yielder.get();
@@ -143,8 +144,8 @@ impl Inside {
         self.engine.borrow_mut().read(site, line);
     }
 
-    /// Waits while the line of `span` is busy with earlier requests. Returns the line's number. An access finds the
-    /// value at the time when it is served.
+    /// Waits while the line of `span` is busy with earlier requests. Returns the line's number. An
+    /// access finds the value at the time when it is served.
     #[inline(always)]
     fn await_line(&self, site: SiteId, span: Span, what: Request) -> usize {
         let line = self.engine.borrow_mut().line_of(span);
@@ -195,7 +196,8 @@ impl Inside {
         });
     }
 
-    /// Accesses the parts of `span` in different lines, each in its own turn. The first part has its turn already.
+    /// Accesses the parts of `span` in different lines, each in its own turn. The first part has
+    /// its turn already.
     #[inline(always)]
     fn by_lines(&self, span: Span, access: impl Fn(Span)) {
         let line = self.engine.borrow().line();
@@ -207,7 +209,8 @@ impl Inside {
         }
     }
 
-    /// Takes the turn for plain access to `span`. Waits until atomic stores to `span` are in memory.
+    /// Takes the turn for plain access to `span`. Waits until atomic stores to `span` are in
+    /// memory.
     #[inline(always)]
     fn settle_values(&self, span: Span, location: &'static Location<'static>) -> SiteId {
         let site = self.access(location);
@@ -241,8 +244,8 @@ pub(crate) fn end_thread() {
 
 /// The simulation that the caller is part of.
 fn inside<'a>() -> Option<&'a Inside> {
-    // SAFETY: the simulation exists as long as `Inside::enter` runs. Callers run inside `enter`, and keep the
-    // reference no longer than their own call.
+    // SAFETY: the simulation exists as long as `Inside::enter` runs. Callers run inside `enter`,
+    // and keep the reference no longer than their own call.
     let inside = CURRENT.get().map(|inside| unsafe { inside.as_ref() })?;
     if panicking() {
         inside.give_up();
@@ -261,8 +264,8 @@ pub fn now() -> Time {
     inside().map_or(Time::ZERO, |inside| inside.engine.borrow().now())
 }
 
-/// Whether to count the calling thread's accesses from now on. They are counted from the start. So a thread with a
-/// warm-up calls this with `false` at its start, and with `true` after the warm-up.
+/// Whether to count the calling thread's accesses from now on. They are counted from the start. So
+/// a thread with a warm-up calls this with `false` at its start, and with `true` after the warm-up.
 pub fn count(on: bool) {
     if let Some(inside) = inside() {
         inside.engine.borrow_mut().count(on);
@@ -313,13 +316,13 @@ pub fn fence_all() {
     }
 }
 
-/// Reads an atomic value. If it lies in two lines, only the first is charged, here and for [`store`] and
-/// [`rmw`].
+/// Reads an atomic value. If it lies in two lines, only the first is charged, here and for
+/// [`store`] and [`rmw`].
 ///
 /// # Safety
 ///
-/// `from` is valid for reads of `T` and aligned, and only threads of the running simulation access it,
-/// or outside of one, only the caller.
+/// `from` is valid for reads of `T` and aligned, and only threads of the running simulation access
+/// it, or outside of one, only the caller.
 #[track_caller]
 pub unsafe fn load<T: Copy>(from: *const T) -> T {
     if let Some(inside) = inside()
@@ -336,9 +339,10 @@ pub unsafe fn load<T: Copy>(from: *const T) -> T {
 ///
 /// # Safety
 ///
-/// `to` is valid for writes of `T` and aligned, and only threads of the running simulation access it, or outside of
-/// one, only the caller. `to` stays valid until the calling thread passes a [`fence`] or an [`rmw`], or another thread
-/// sees this store or a later store of the calling thread, or [`forget`] is called, or the run ends.
+/// `to` is valid for writes of `T` and aligned, and only threads of the running simulation access
+/// it, or outside of one, only the caller. `to` stays valid until the calling thread passes a
+/// [`fence`] or an [`rmw`], or another thread sees this store or a later store of the calling
+/// thread, or [`forget`] is called, or the run ends.
 #[track_caller]
 pub unsafe fn store<T: Copy>(to: *mut T, value: T) {
     const { assert!(size_of::<T>() <= MAX_VALUE) };
@@ -353,14 +357,15 @@ pub unsafe fn store<T: Copy>(to: *mut T, value: T) {
     }
 }
 
-/// Reads an atomic value and writes the result of `update`, in one step; doesn't write if the result is `None`. Takes
-/// the line exclusively in either case. All earlier stores of the calling thread are visible before. Returns the value
-/// that was read.
+/// Reads an atomic value and writes the result of `update`, in one step; doesn't write if the
+/// result is `None`. Takes the line exclusively in either case. All earlier stores of the calling
+/// thread are visible before. Returns the value that was read.
 ///
 /// # Safety
 ///
-/// `at` is valid for reads and writes of `T` and aligned, and only threads of the running simulation
-/// access it, or outside of one, only the caller. `update` doesn't call anything of this crate.
+/// `at` is valid for reads and writes of `T` and aligned, and only threads of the running
+/// simulation access it, or outside of one, only the caller. `update` doesn't call anything of this
+/// crate.
 #[track_caller]
 pub unsafe fn rmw<T: Copy + PartialEq>(at: *mut T, update: impl FnOnce(T) -> Option<T>) -> T {
     let inside = inside();
@@ -389,8 +394,8 @@ pub fn read<T>(from: *const T, bytes: usize) {
 
 /// Simulates a write of plain data. The caller writes the data afterwards.
 ///
-/// The data are in memory at once; the store buffer only takes time. This makes no difference to threads that read the
-/// data after they have observed a later atomic store of the caller.
+/// The data are in memory at once; the store buffer only takes time. This makes no difference to
+/// threads that read the data after they have observed a later atomic store of the caller.
 #[track_caller]
 pub fn write<T>(to: *mut T, bytes: usize) {
     if let Some(inside) = inside() {

@@ -16,29 +16,30 @@ pub struct Machine {
     pub protocol: Protocol,
     /// The store buffer of a core.
     pub store_buffer: StoreBuffer,
-    /// Accesses that a core can begin while an earlier load waits for its line, as out-of-order processors with branch
-    /// prediction do. With 0, each load keeps its core until it is done.
+    /// Accesses that a core can begin while an earlier load waits for its line, as out-of-order
+    /// processors with branch prediction do. With 0, each load keeps its core until it is done.
     pub lookahead: usize,
     /// Work that counts as one access of the lookahead.
     pub work_per_access: Time,
     /// Lines that a core can wait for at once, when it looks ahead.
     pub fills: usize,
-    /// Whether a read miss fetches the other line of the aligned pair as well, as the "spatial prefetcher" of Intel's
-    /// cores does. It fetches no line that is dirty in another cache.
+    /// Whether a read miss fetches the other line of the aligned pair as well, as the "spatial
+    /// prefetcher" of Intel's cores does. It fetches no line that is dirty in another cache.
     pub pair_prefetcher: bool,
     /// Size of a cache line in bytes, a power of two from 16 to 2048.
     pub line: usize,
-    /// The private cache of a physical core. If `None`, it never overflows. L3 caches never overflow.
+    /// The private cache of a physical core. If `None`, it never overflows. L3 caches never
+    /// overflow.
     pub private_cache: Option<PrivateCache>,
-    /// A run is given up when no thread has written for this time plus the longest piece of work. A first touch of a
-    /// line and the end of a thread count as writes.
+    /// A run is given up when no thread has written for this time plus the longest piece of work. A
+    /// first touch of a line and the end of a thread count as writes.
     pub patience: Time,
 }
 
 /// The places of the cores.
 ///
-/// Virtual cores are numbered as in Linux: first one thread of every physical core, socket by socket and within these
-/// L3 by L3, then the second threads in the same order.
+/// Virtual cores are numbered as in Linux: first one thread of every physical core, socket by
+/// socket and within these L3 by L3, then the second threads in the same order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Topology {
     /// Number of sockets.
@@ -51,7 +52,8 @@ pub struct Topology {
     pub threads_per_core: usize,
 }
 
-/// The times of accesses. Latencies are from the request to its end, including the lookups in nearer caches.
+/// The times of accesses. Latencies are from the request to its end, including the lookups in
+/// nearer caches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Costs {
     /// A load that hits a private cache, or is forwarded from the core's store buffer. With
@@ -84,8 +86,9 @@ pub enum Protocol {
     Mesi,
     /// Its owner keeps it, and serves later readers.
     Moesi,
-    /// As MOESI, but a line that its owner has written to since it arrived moves to the first core that reads it, as if
-    /// that core were about to write to it. Current AMD processors seem to do this.
+    /// As MOESI, but a line that its owner has written to since it arrived moves to the first core
+    /// that reads it, as if that core were about to write to it. Current AMD processors seem to do
+    /// this.
     Migratory,
 }
 
@@ -94,13 +97,13 @@ pub enum Protocol {
 pub struct StoreBuffer {
     /// Number of stores. With 0, each store keeps its core until it is done.
     pub entries: usize,
-    /// Whether a line is requested as soon as a store to it is issued, if the line isn't busy then, so that misses
-    /// overlap. Otherwise the line is requested when all earlier stores are done.
+    /// Whether a line is requested as soon as a store to it is issued, if the line isn't busy then,
+    /// so that misses overlap. Otherwise the line is requested when all earlier stores are done.
     pub early_ownership: bool,
 }
 
-/// The private caches of a physical core, simulated as one. A line that leaves it goes to the L3. The least recently
-/// used line leaves first.
+/// The private caches of a physical core, simulated as one. A line that leaves it goes to the L3.
+/// The least recently used line leaves first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PrivateCache {
     /// Its size.
@@ -184,14 +187,16 @@ fn group(member: usize, size: usize) -> u128 {
 
 /// Presets: the machines of the papers, as far as they describe them.
 ///
-/// A cost without a source is an **estimate** from processors of the same kind. No machine is calibrated: trust the
-/// counts, and ratios of times rather than times.
+/// A cost without a source is an **estimate** from processors of the same kind. No machine is
+/// calibrated: trust the counts, and ratios of times rather than times.
 impl Machine {
-    /// "I7" of Maffione, Lettieri, Rizzo (2019), Table 2: an i7-3770K at 3.5 GHz, 4 cores, 8 threads.
+    /// "I7" of Maffione, Lettieri, Rizzo (2019), Table 2: an i7-3770K at 3.5 GHz, 4 cores, 8
+    /// threads.
     ///
-    /// L1 4 cycles, L3 30 cycles: 7-cpu.com, *Intel Ivy Bridge*. Dirty line of another core 75 cycles:
-    /// Intel, *Performance Analysis Guide for Core i7 and Xeon 5500* (an older core). 36 stores, L2 of
-    /// 256 KiB in 8 ways, pause about 10 cycles: Intel, *64 and IA-32 Architectures Optimization Reference Manual*.
+    /// L1 4 cycles, L3 30 cycles: 7-cpu.com, *Intel Ivy Bridge*. Dirty line of another core 75
+    /// cycles: Intel, *Performance Analysis Guide for Core i7 and Xeon 5500* (an older core). 36
+    /// stores, L2 of 256 KiB in 8 ways, pause about 10 cycles: Intel, *64 and IA-32 Architectures
+    /// Optimization Reference Manual*.
     pub fn i7() -> Self {
         let cycles = |n| Time::cycles(n, 3500);
         Self {
@@ -258,9 +263,9 @@ impl Machine {
         }
     }
 
-    /// "x86-88T" of J. Wang, *High Performance and Dependable Asynchronous Communication on Multi-Core
-    /// Systems* (2024), §3.9: two Xeon Gold 6266C, 44 cores, 88 threads; taken
-    /// to run at 3.0 GHz.
+    /// "x86-88T" of J. Wang, *High Performance and Dependable Asynchronous Communication on
+    /// Multi-Core Systems* (2024), §3.9: two Xeon Gold 6266C, 44 cores, 88 threads; taken to run at
+    /// 3.0 GHz.
     ///
     /// L3 15 ns, other socket 141 ns: ibid., §4.2.1. 56 stores, pause up to 140 cycles:
     /// Intel's optimization manual, Skylake. L2 of 1 MiB in 16 ways: Intel, ibid.
@@ -291,12 +296,11 @@ impl Machine {
         }
     }
 
-    /// "arm-96T" of J. Wang (2024), §4.6: a TaiShan 2280 v2 with two Kunpeng 920 of 48
-    /// cores, taken to run at 2.6 GHz, one thread each, in L3 groups of four (Chehab et al., *CLoF*,
-    /// SOSP 2021).
+    /// "arm-96T" of J. Wang (2024), §4.6: a TaiShan 2280 v2 with two Kunpeng 920 of 48 cores, taken
+    /// to run at 2.6 GHz, one thread each, in L3 groups of four (Chehab et al., *CLoF*, SOSP 2021).
     ///
-    /// All costs are estimates. Stores are kept in order, as on all simulated machines; the real machine may reorder
-    /// them.
+    /// All costs are estimates. Stores are kept in order, as on all simulated machines; the real
+    /// machine may reorder them.
     pub fn arm_96t() -> Self {
         let cycles = |n| Time::cycles(n, 2600);
         Self {
@@ -335,8 +339,8 @@ impl Machine {
         ]
     }
 
-    /// This machine with loads and stores that keep their core until they are done, without prefetcher, and with caches
-    /// that never overflow: the model in which the papers count misses.
+    /// This machine with loads and stores that keep their core until they are done, without
+    /// prefetcher, and with caches that never overflow: the model in which the papers count misses.
     pub fn counting(self) -> Self {
         let store_buffer = StoreBuffer { entries: 0, early_ownership: false };
         Self { store_buffer, lookahead: 0, pair_prefetcher: false, private_cache: None, ..self }

@@ -90,8 +90,8 @@ pub struct Counters {
     pub prefetches: u64,
     /// Misses by [`Distance`].
     pub transfers: [u64; 5],
-    /// Time that the core waited, beyond the time of hits: for lines, for room in the store buffer, and for the store
-    /// buffer to be empty.
+    /// Time that the core waited, beyond the time of hits: for lines, for room in the store buffer,
+    /// and for the store buffer to be empty.
     pub stall: Time,
 }
 
@@ -101,8 +101,8 @@ impl Counters {
         self.read_misses + self.write_misses + self.upgrades
     }
 
-    /// Requests to the cache: all accesses, and another miss for each store whose line was taken away between its early
-    /// request and its turn.
+    /// Requests to the cache: all accesses, and another miss for each store whose line was taken
+    /// away between its early request and its turn.
     pub fn requests(&self) -> u64 {
         self.hits + self.misses()
     }
@@ -127,7 +127,8 @@ impl AddAssign for Counters {
     }
 }
 
-/// No thread has written for too long: the threads wait for each other, or for an event that never comes.
+/// No thread has written for too long: the threads wait for each other, or for an event that never
+/// comes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deadlock {
     /// When the run was given up.

@@ -4,13 +4,15 @@ use crate::chance::Chance;
 
 /// How threads and store buffers take turns.
 ///
-/// By time, a run is typical of the machine. The other schedules look for bugs: they delay threads, and stores on their
-/// way to the cache, without limit. A *step* is one access of a thread to a line, one pause, one piece of work, or one
-/// store that leaves its buffer. A thread also takes one step to start, and one step to continue when its buffer has
-/// room or is empty. There is a choice before each step.
+/// By time, a run is typical of the machine. The other schedules look for bugs: they delay threads,
+/// and stores on their way to the cache, without limit. A *step* is one access of a thread to a
+/// line, one pause, one piece of work, or one store that leaves its buffer. A thread also takes one
+/// step to start, and one step to continue when its buffer has room or is empty. There is a choice
+/// before each step.
 ///
-/// Clocks advance, but their times only give an order. Every store is buffered if the machine has a store buffer, even
-/// if its line is in the cache. Patience is counted in steps: a run is given up after 100,000 steps without a write.
+/// Clocks advance, but their times only give an order. Every store is buffered if the machine has a
+/// store buffer, even if its line is in the cache. Patience is counted in steps: a run is given up
+/// after 100,000 steps without a write.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Schedule {
     /// The earliest goes first; chance decides between agents of the same time.
@@ -18,26 +20,29 @@ pub enum Schedule {
     Time,
     /// A random thread or store buffer takes each step; all are equally likely.
     Random,
-    /// Probabilistic concurrency testing: Burckhardt, Kothari, Musuvathi, Nagarakatte, *A Randomized
-    /// Scheduler with Probabilistic Guarantees of Finding Bugs*, ASPLOS 2010.
+    /// Probabilistic concurrency testing: Burckhardt, Kothari, Musuvathi, Nagarakatte, *A
+    /// Randomized Scheduler with Probabilistic Guarantees of Finding Bugs*, ASPLOS 2010.
     ///
-    /// Threads and store buffers have random priorities. The one with the highest priority that can continue takes the
-    /// step. At `depth - 1` random steps the thread or store buffer that takes the step drops below all others. A bug
-    /// that needs `depth` steps in a certain order shows with a probability of at least 1/(n k^(depth - 1)), for n
-    /// threads and store buffers and k steps.
+    /// Threads and store buffers have random priorities. The one with the highest priority that can
+    /// continue takes the step. At `depth - 1` random steps the thread or store buffer that takes
+    /// the step drops below all others. A bug that needs `depth` steps in a certain order shows
+    /// with a probability of at least 1/(n k^(depth - 1)), for n threads and store buffers and k
+    /// steps.
     ///
-    /// A thread that [pauses](crate::pause) also drops below all others, as in the paper's descendants Coyote and
-    /// Shuttle: it may wait for one of them. So does a thread or store buffer that takes a step when a thousand steps
-    /// have passed without a write. The bound holds for programs without pauses and such waits, in which the last to
-    /// drop may be the lowest.
+    /// A thread that [pauses](crate::pause) also drops below all others, as in the paper's
+    /// descendants Coyote and Shuttle: it may wait for one of them. So does a thread or store
+    /// buffer that takes a step when a thousand steps have passed without a write. The bound holds
+    /// for programs without pauses and such waits, in which the last to drop may be the lowest.
     Priorities {
         /// How many steps must be in a certain order for the bugs to be found; at least 1.
         depth: u32,
-        /// About how many steps a run has, such as [`Report::steps`](crate::Report::steps) of another.
+        /// About how many steps a run has, such as [`Report::steps`](crate::Report::steps) of
+        /// another.
         steps: u64,
     },
-    /// As [`Random`](Self::Random), but from some step on the thread of this core continues only when all others have
-    /// ended. If others wait for it, they take steps without a write, until the run is given up.
+    /// As [`Random`](Self::Random), but from some step on the thread of this core continues only
+    /// when all others have ended. If others wait for it, they take steps without a write, until
+    /// the run is given up.
     Stopped {
         /// Its core.
         core: usize,

@@ -81,21 +81,21 @@ impl fmt::Debug for Simulation {
 }
 
 impl Simulation {
-    /// A simulation of `machine`, without threads. The same seed gives the same run. Another seed gives
-    /// another order of threads and store buffers that are due at the same time.
+    /// A simulation of `machine`, without threads. The same seed gives the same run. Another seed
+    /// gives another order of threads and store buffers that are due at the same time.
     ///
     /// # Panics
     ///
-    /// If the machine has no cores or more than [`MAX_CORES`](crate::MAX_CORES), or if the size of its lines is not
-    /// allowed.
+    /// If the machine has no cores or more than [`MAX_CORES`](crate::MAX_CORES), or if the size of
+    /// its lines is not allowed.
     pub fn new(machine: Machine, seed: u64) -> Self {
         machine.check();
         let threads = (0..machine.topology.cores()).map(|_| None).collect();
         Self { engine: Engine::new(machine, seed), threads }
     }
 
-    /// Lets threads and store buffers take turns by another schedule. The seed determines all choices, so the same seed
-    /// gives the same run.
+    /// Lets threads and store buffers take turns by another schedule. The seed determines all
+    /// choices, so the same seed gives the same run.
     ///
     /// # Panics
     ///
@@ -108,8 +108,8 @@ impl Simulation {
 
     /// Lets a virtual core run `thread`, from time 0 on.
     ///
-    /// Only calls of this crate take time: a thread that loops without an access, a [`pause`](crate::pause) or
-    /// [`work`](crate::work) never ends.
+    /// Only calls of this crate take time: a thread that loops without an access, a
+    /// [`pause`](crate::pause) or [`work`](crate::work) never ends.
     ///
     /// # Panics
     ///
@@ -128,13 +128,13 @@ impl Simulation {
     ///
     /// # Errors
     ///
-    /// If no thread writes for the machine's [`patience`](Machine::patience). Then the threads are unwound, and their
-    /// destructors aren't simulated.
+    /// If no thread writes for the machine's [`patience`](Machine::patience). Then the threads are
+    /// unwound, and their destructors aren't simulated.
     ///
     /// # Panics
     ///
-    /// If a thread panics, inside of another simulation, or while the caller is being unwound. Then destructors aren't
-    /// simulated either.
+    /// If a thread panics, inside of another simulation, or while the caller is being unwound. Then
+    /// destructors aren't simulated either.
     pub fn run(self) -> Result<Report, Deadlock> {
         assert!(!panicking(), "nothing can be simulated during a panic");
         let Self { engine, mut threads } = self;
@@ -142,7 +142,8 @@ impl Simulation {
         let step_all = || step_all(&inside, &mut threads);
         let end = inside.enter(|| catch_unwind(AssertUnwindSafe(step_all)));
         let engine = inside.leave();
-        // The remaining threads are unwound here, outside of the simulation, where accesses go to memory directly.
+        // The remaining threads are unwound here, outside of the simulation, where accesses go to
+        // memory directly.
         threads.into_iter().flatten().for_each(finish);
         match end {
             Ok(Step::End) if engine.all_have_ended() => Ok(engine.report()),

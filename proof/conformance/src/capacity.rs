@@ -39,8 +39,8 @@ pub fn exact_when_new_by_chunks<T: Item + Copy>(subject: &Single<T>) {
     }
 }
 
-/// In a new queue without a consumer, the producer never overwrites the slots that it filled first, wherever counters
-/// start (row `first_wrap_uninitialised`).
+/// In a new queue without a consumer, the producer never overwrites the slots that it filled first,
+/// wherever counters start (row `first_wrap_uninitialised`).
 pub fn first_wrap_uninitialised<T: Item, P, C>(subject: &Subject<P, C>)
 where
     P: Producer<Item = T>,
@@ -57,7 +57,8 @@ where
     }
 }
 
-/// At every fill level and offset, a push succeeds while fewer items are inside than the capacity (row `false_full`).
+/// At every fill level and offset, a push succeeds while fewer items are inside than the capacity
+/// (row `false_full`).
 pub fn false_full<T: Item, P, C>(subject: &Subject<P, C>)
 where
     P: Producer<Item = T>,
@@ -95,8 +96,8 @@ where
     }
 }
 
-/// A queue that is asked to be exact says full at exactly the number of items asked for, at every offset, or is
-/// refused.
+/// A queue that is asked to be exact says full at exactly the number of items asked for, at every
+/// offset, or is refused.
 pub fn exact<T: Item, P, C>(subject: &Subject<P, C>)
 where
     P: Producer<Item = T>,
@@ -119,8 +120,8 @@ where
     }
 }
 
-/// A queue in use accepts an item whenever it has fewer items than its capacity, at every fill level: a million random
-/// pushes and pops, towards one random level after the other.
+/// A queue in use accepts an item whenever it has fewer items than its capacity, at every fill
+/// level: a million random pushes and pops, towards one random level after the other.
 pub fn random_levels<T: Item, P, C>(subject: &Subject<P, C>)
 where
     P: Producer<Item = T>,
@@ -171,7 +172,8 @@ where
     built.err().unwrap_or_else(|| panic!("a queue for {asked} items was made"))
 }
 
-/// Impossible capacities are refused with an error that says which are possible (row `capacity_overflow`).
+/// Impossible capacities are refused with an error that says which are possible (row
+/// `capacity_overflow`).
 pub fn capacity_overflow<T: Item, P, C>(subject: &Subject<P, C>)
 where
     P: Producer<Item = T>,
@@ -188,7 +190,8 @@ where
         let text = error.to_string();
         assert!(asked == 0 || text.contains(&asked.to_string()), "{text}");
         assert!(text.contains("choose"), "{text}");
-        // The largest capacity that the error names does not overflow, but no machine has memory for it.
+        // The largest capacity that the error names does not overflow, but no machine has memory
+        // for it.
         assert!(
             matches!(refused(subject, most), CapacityError::OutOfMemory { bytes } if bytes > most)
         );

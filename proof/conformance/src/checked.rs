@@ -12,8 +12,8 @@ use crate::{Item, Subject};
 
 /// A queue that one thread uses. It knows the right answer of every call.
 ///
-/// The items are numbered in the order in which they are pushed. Every call compares the queue's answer with the right
-/// answer, and panics if they differ.
+/// The items are numbered in the order in which they are pushed. Every call compares the queue's
+/// answer with the right answer, and panics if they differ.
 #[derive(Debug)]
 pub struct Checked<P, C> {
     /// The sending side.
@@ -29,8 +29,8 @@ pub struct Checked<P, C> {
     info: Info,
 }
 
-/// A bounded queue lends as many slots as are asked for whenever as many are free; an unbounded queue 1, as the rest of a
-/// group may be a single slot.
+/// A bounded queue lends as many slots as are asked for whenever as many are free; an unbounded
+/// queue 1, as the rest of a group may be a single slot.
 pub(crate) const fn surely_lent(info: Info) -> usize {
     if info.bounded { usize::MAX } else { 1 }
 }
@@ -106,7 +106,8 @@ impl<T: Item, P: Producer<Item = T>, C: Consumer<Item = T>> Checked<P, C> {
         assert_eq!(self.tx.is_empty(), sent == 0);
     }
 
-    /// Pushes the next item, unless the producer's `is_full` says that there may be no room. Returns whether it was pushed.
+    /// Pushes the next item, unless the producer's `is_full` says that there may be no room.
+    /// Returns whether it was pushed.
     pub fn push_if_not_full(&mut self) -> bool {
         if !self.tx.is_full() {
             assert!(self.push(), "full, though it said that there was room");
@@ -175,8 +176,8 @@ impl<T: Item, P: Producer<Item = T>, C: Consumer<Item = T>> Checked<P, C> {
 }
 
 impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Checked<P, C> {
-    /// Asks for a chunk of `n` slots, writes all of them and commits at most `k`. Returns the number of committed
-    /// slots.
+    /// Asks for a chunk of `n` slots, writes all of them and commits at most `k`. Returns the
+    /// number of committed slots.
     pub fn write_chunk(&mut self, n: usize, k: usize) -> usize {
         let (promised, free) = (self.promised(), self.tx.free_slots(n));
         let coming = self.coming();
@@ -204,8 +205,8 @@ impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Checked<
         k
     }
 
-    /// Asks for a chunk of `n` items, checks all of them and commits at most `k`. Returns the number of committed
-    /// items.
+    /// Asks for a chunk of `n` items, checks all of them and commits at most `k`. Returns the
+    /// number of committed items.
     pub fn read_chunk(&mut self, n: usize, k: usize) -> usize {
         let expected = n.min(self.len());
         let chunk = match self.rx.read_chunk(n) {
@@ -275,8 +276,8 @@ impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Checked<
         len
     }
 
-    /// Pushes up to `n` items from an iterator, which says its length only if `sized`. Returns the number of pushed
-    /// items.
+    /// Pushes up to `n` items from an iterator, which says its length only if `sized`. Returns the
+    /// number of pushed items.
     pub fn push_iter(&mut self, n: usize, sized: bool) -> usize {
         let mut taken = 0;
         let mut items = self.coming().take(n).inspect(|_| taken += 1);

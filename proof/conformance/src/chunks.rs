@@ -61,8 +61,8 @@ fn at_every_level<T: Item>(subject: &Single<T>, check: impl Fn(&mut CheckedSingl
     }
 }
 
-/// A chunk of exactly n items is lent if there are n items. A list of rings may have fewer items in a ring. Then the
-/// error's number of items can be read, so that a loop takes all items.
+/// A chunk of exactly n items is lent if there are n items. A list of rings may have fewer items in
+/// a ring. Then the error's number of items can be read, so that a loop takes all items.
 ///
 /// Real bugs: a ring of 8192 items lent only 64 of them, however many were there.
 pub fn read_chunk_exact<T: Item>(subject: &Single<T>) {
@@ -78,8 +78,8 @@ pub fn read_chunk_exact<T: Item>(subject: &Single<T>) {
     });
 }
 
-/// A chunk of exactly n slots is lent if n slots are free. A list of rings lends a chunk of up to a ring, whatever is
-/// free in the producer's ring.
+/// A chunk of exactly n slots is lent if n slots are free. A list of rings lends a chunk of up to a
+/// ring, whatever is free in the producer's ring.
 pub fn write_chunk_exact(subject: &Single<u64>) {
     at_every_level(subject, |queue, n| {
         let promised = queue.capacity().saturating_sub(queue.len());
@@ -171,7 +171,8 @@ pub fn commit_of_too_many<T: Item + Copy>(subject: &Single<T>) {
     assert_eq!(queue.drain(), 3);
 }
 
-/// Empty batches do nothing, whether the queue is empty, full or in between (row `zero_length_batch`).
+/// Empty batches do nothing, whether the queue is empty, full or in between (row
+/// `zero_length_batch`).
 pub fn zero_length_batch<T: Item + Copy>(subject: &Single<T>) {
     let mut queue = Checked::open(subject, Config::new(8));
     for fill in 0..3 {
@@ -199,8 +200,8 @@ pub fn zero_length_batch<T: Item + Copy>(subject: &Single<T>) {
     queue.drain();
 }
 
-/// Batches larger than the ring, and than any private buffer, are split or cut, and never overrun the buffer (row
-/// `batch_larger_than_buffer`).
+/// Batches larger than the ring, and than any private buffer, are split or cut, and never overrun
+/// the buffer (row `batch_larger_than_buffer`).
 pub fn batch_larger_than_buffer<T: Item + Copy>(subject: &Single<T>) {
     for capacity in [1, 3, 60, 64, 65, 300] {
         let mut queue = Checked::open(subject, Config::new(capacity));

@@ -1,4 +1,5 @@
-//! Every item is dropped exactly once: if it is left behind, if a chunk is taken in part, and if a destructor panics.
+//! Every item is dropped exactly once: if it is left behind, if a chunk is taken in part, and if a
+//! destructor panics.
 
 use std::borrow::Borrow;
 use std::sync::Arc;
@@ -25,8 +26,8 @@ pub trait Owned: From<Counted> + Borrow<Counted> + Send + 'static {}
 impl<T: From<Counted> + Borrow<Counted> + Send + 'static> Owned for T {}
 
 impl<T: Owned, P: Producer<Item = T>, C: Consumer<Item = T>> Stock<P, C> {
-    /// A queue for `capacity` items that holds `n` items, or as many as fit, after `offset` items have been pushed and
-    /// popped.
+    /// A queue for `capacity` items that holds `n` items, or as many as fit, after `offset` items
+    /// have been pushed and popped.
     fn new(subject: &Subject<P, C>, capacity: usize, offset: usize, n: usize) -> Self {
         let (tx, rx) = subject.open(Config::new(capacity));
         let mut stock = Self { tx, rx, ledger: Ledger::new(offset + n + 1000), pushed: 0 };
@@ -64,7 +65,8 @@ impl<T: Owned, P: Producer<Item = T>, C: Consumer<Item = T>> Stock<P, C> {
 /// Capacities with the sizes of chunks that are worth trying.
 const SIZES: [(usize, usize); 3] = [(1, 1), (8, 8), (80, 79)];
 
-/// Items that are left in the queue are dropped with it, whichever side is dropped first, at every offset.
+/// Items that are left in the queue are dropped with it, whichever side is dropped first, at every
+/// offset.
 pub fn leftovers<T: Owned, P, C>(subject: &Subject<P, C>)
 where
     P: Producer<Item = T>,
@@ -87,8 +89,8 @@ where
     }
 }
 
-/// Items that are pushed after the consumer was dropped are dropped, and so are the items that are left when the
-/// consumer is dropped in the middle of a batch.
+/// Items that are pushed after the consumer was dropped are dropped, and so are the items that are
+/// left when the consumer is dropped in the middle of a batch.
 pub fn early_drop<T: Owned, P, C>(subject: &Subject<P, C>)
 where
     P: Producer<Item = T>,
@@ -199,8 +201,9 @@ pub fn forgotten_iterators<T: Owned>(subject: &Single<T>) {
     }
 }
 
-/// A destructor panics while a chunk is committed, while a chunk is taken, while an item is popped, or while the queue
-/// is dropped: every other destructor runs once and the queue stays usable (row `drop_panics_mid_batch`).
+/// A destructor panics while a chunk is committed, while a chunk is taken, while an item is popped,
+/// or while the queue is dropped: every other destructor runs once and the queue stays usable (row
+/// `drop_panics_mid_batch`).
 pub fn drop_panics_mid_batch<T: Owned>(subject: &Single<T>) {
     for (capacity, n) in SIZES {
         for bomb in 0..n {
@@ -280,7 +283,8 @@ pub fn panicking_iterator<T: Owned>(subject: &Single<T>) {
     }
 }
 
-/// One side is dropped while items are pushed and popped: every item is dropped once (row `teardown_races_push`).
+/// One side is dropped while items are pushed and popped: every item is dropped once (row
+/// `teardown_races_push`).
 pub fn teardown_races_push<T: Owned>(subject: &Single<T>) {
     for round in 0..scaled(1_200) as usize {
         let Stock { mut tx, mut rx, ledger, .. } = Stock::new(subject, 12, round % 29, 0);

@@ -34,10 +34,11 @@ pub fn goes_through<T: Item>(subject: &Single<T>, capacity: usize) {
 /// An item so large that the address space has room for only a few.
 pub type Huge = [u8; 1 << 46];
 
-/// Items so large that the address space has room for only a few: `open` refuses them, and does not miscount them (row
-/// `capacity_overflow`).
+/// Items so large that the address space has room for only a few: `open` refuses them, and does not
+/// miscount them (row `capacity_overflow`).
 ///
-/// No handle of such a queue is boxed: that would compile its calls, and no stack is large enough for one.
+/// No handle of such a queue is boxed: that would compile its calls, and no stack is large enough
+/// for one.
 pub fn huge<P, C>(open: impl Fn(Config) -> Built<P, C>)
 where
     P: Producer<Item = Huge>,

@@ -1,16 +1,20 @@
 //! The properties that every queue must have, written once.
 //!
-//! Each check is a function of a queue, a [`Single`] or an [`Any`]: a value whose handles are boxed. So a check is
-//! compiled once for each type of items, and not for each queue. One stress test of each queue uses the handles without
-//! boxes, as users do. The tests of this crate make all checks on all queues of `corelane`'s registry, so a new queue
-//! is checked as soon as it is registered.
+//! Each check is a function of a queue, a [`Single`] or an [`Any`]: a value whose handles are
+//! boxed. So a check is compiled once for each type of items, and not for each queue. One stress
+//! test of each queue uses the handles without boxes, as users do. The tests of this crate make all
+//! checks on all queues of `corelane`'s registry, so a new queue is checked as soon as it is
+//! registered.
 //!
-//! Each queue states its properties: how many items fit ([`capacity`](corelane::Producer::capacity)), how many can be
-//! inside ([`slots`](corelane::Producer::slots)), and what makes items visible
-//! ([`flush`](corelane::Producer::flush)). Only the checks of counts know queues by name, whose counts are less exact.
+//! Each queue states its properties: how many items fit
+//! ([`capacity`](corelane::Producer::capacity)), how many can be inside
+//! ([`slots`](corelane::Producer::slots)), and what makes items visible
+//! ([`flush`](corelane::Producer::flush)). Only the checks of counts know queues by name, whose
+//! counts are less exact.
 //!
-//! Most checks drive a [`Checked`] queue, which knows its expected contents and checks every answer. Random calls, with
-//! either handle gone and without flushes, are compared with a [`model`].
+//! Most checks drive a [`Checked`] queue, which knows its expected contents and checks every
+//! answer. Random calls, with either handle gone and without flushes, are compared with a
+//! [`model`].
 //!
 //! | module | what is checked |
 //! |---|---|
@@ -28,8 +32,8 @@
 //! | [`several`] | queues with several handles a side: many handles in one thread, many threads |
 //! | [`overwrite`] | the queue that overwrites |
 //!
-//! The environment variable `CORELANE_STRESS` scales the number of operations of the stress tests, for
-//! sanitizers (`0.05`) or long runs (`100`).
+//! The environment variable `CORELANE_STRESS` scales the number of operations of the stress tests,
+//! for sanitizers (`0.05`) or long runs (`100`).
 
 mod checked;
 

@@ -12,7 +12,8 @@ fn is_mapped() -> bool {
     lamport::queue_with::<u64>(config).is_ok_and(|(tx, _)| tx.backing() == Backing::Mirrored)
 }
 
-/// Queues state their kind of memory truthfully. An unbounded queue has no single region, and states none.
+/// Queues state their kind of memory truthfully. An unbounded queue has no single region, and
+/// states none.
 pub fn backing_is_told<P, C>(subject: &Subject<P, C>)
 where
     P: Producer<Item = u64>,

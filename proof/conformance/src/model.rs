@@ -11,7 +11,8 @@ use crate::checked::surely_lent;
 
 /// A call of one of the two handles.
 ///
-/// Numbers are the numbers of items or slots asked for. A call of a handle that is gone does nothing.
+/// Numbers are the numbers of items or slots asked for. A call of a handle that is gone does
+/// nothing.
 #[derive(Debug, Clone, Copy)]
 #[expect(missing_docs, reason = "named after the calls")]
 pub enum Call {
@@ -80,15 +81,16 @@ impl<T: Copy, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Slices<P
 
 /// A queue that one thread uses, and its expected contents.
 ///
-/// Unlike [`Checked`](crate::Checked), it flushes only when told to, and either handle may be dropped. Each call panics
-/// if the queue's answer is wrong.
+/// Unlike [`Checked`](crate::Checked), it flushes only when told to, and either handle may be
+/// dropped. Each call panics if the queue's answer is wrong.
 pub struct Model<P: SingleProducer, C: SingleConsumer> {
     tx: Option<P>,
     rx: Option<C>,
     slices: Option<Slices<P, C>>,
     /// Whether an item may stay invisible until a flush.
     delayed: bool,
-    /// Whether the queue is never full, and allocates no memory for items that no consumer will pop.
+    /// Whether the queue is never full, and allocates no memory for items that no consumer will
+    /// pop.
     grows: bool,
     /// The queue lends a chunk of up to this many slots whenever as many are free.
     surely_lent: usize,
@@ -101,8 +103,8 @@ pub struct Model<P: SingleProducer, C: SingleConsumer> {
     items: VecDeque<u64>,
     /// How many of these items are surely visible.
     visible: usize,
-    /// How many of these items have been in a chunk. A consumer may have copied them. Then its drop drops them, and
-    /// frees their slots.
+    /// How many of these items have been in a chunk. A consumer may have copied them. Then its drop
+    /// drops them, and frees their slots.
     lent: usize,
     /// Slots that the queue has promised to the producer.
     granted: usize,
@@ -229,7 +231,8 @@ impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Model<P,
         self.granted.max(self.capacity.saturating_sub(self.items.len()))
     }
 
-    /// Checks the number of `wanted` slots that are said to be free. From now on as many must be free.
+    /// Checks the number of `wanted` slots that are said to be free. From now on as many must be
+    /// free.
     fn grant(&mut self, free: usize, wanted: usize) {
         let certain = if self.grows { self.free().min(1) } else { self.free() };
         assert!(free >= wanted.min(certain), "false full: {free} free, {:?}", self.items);
@@ -237,7 +240,8 @@ impl<T: Item, P: SingleProducer<Item = T>, C: SingleConsumer<Item = T>> Model<P,
         self.granted = self.granted.max(free);
     }
 
-    /// Checks the number of `wanted` items that are said to be there. From now on as many must be visible.
+    /// Checks the number of `wanted` items that are said to be there. From now on as many must be
+    /// visible.
     fn show(&mut self, there: usize, wanted: usize) {
         assert!(there >= wanted.min(self.visible), "false empty: {there}, {:?}", self.items);
         assert!(there <= wanted.min(self.items.len()), "{there} of {:?}", self.items);

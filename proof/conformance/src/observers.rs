@@ -5,8 +5,8 @@ use corelane::{Config, Consumer, Producer, SingleProducer, TryPopError, TryPushE
 use crate::{Checked, Item, Single, Subject};
 use corelane_harness::threads::{Cores, Patience, both, scaled};
 
-/// All observers are right at every fill level and every offset, also across wraps of the counters (row
-/// `observer_lies`).
+/// All observers are right at every fill level and every offset, also across wraps of the counters
+/// (row `observer_lies`).
 pub fn observer_lies<T: Item + Copy>(subject: &Single<T>) {
     for (capacity, first) in [(1, 0), (5, 0), (8, u64::MAX - 9), (30, u64::MAX - 33)] {
         let mut queue = Checked::open(subject, Config::new(capacity).first(first));
@@ -23,7 +23,8 @@ pub fn observer_lies<T: Item + Copy>(subject: &Single<T>) {
     }
 }
 
-/// What both handles count is right at every fill level: alone, beside clones, and after these are gone.
+/// What both handles count is right at every fill level: alone, beside clones, and after these are
+/// gone.
 pub fn counted<T: Item, P: Producer<Item = T>, C: Consumer<Item = T>>(subject: &Subject<P, C>) {
     for (capacity, first) in [(1, 0), (5, u64::MAX - 9), (30, 0), (100, u64::MAX - 300)] {
         let mut queue = Checked::open(subject, Config::new(capacity).first(first));
@@ -50,7 +51,8 @@ pub fn counted<T: Item, P: Producer<Item = T>, C: Consumer<Item = T>>(subject: &
     }
 }
 
-/// While both sides work, no count is out of bounds, and what the only thread of a side is told is true.
+/// While both sides work, no count is out of bounds, and what the only thread of a side is told is
+/// true.
 pub fn counted_meanwhile<T: Item, P, C>(subject: &Subject<P, C>)
 where
     P: Producer<Item = T> + Send,
@@ -103,12 +105,13 @@ pub fn observed_after_chunks<T: Item + Copy>(subject: &Single<T>) {
     }
 }
 
-/// While the other side works, no observer's answer is out of bounds, and later calls confirm it (row
-/// `head_tail_reordered`).
+/// While the other side works, no observer's answer is out of bounds, and later calls confirm it
+/// (row `head_tail_reordered`).
 pub fn head_tail_reordered<T: Item + Copy>(subject: &Single<T>) {
     let (mut tx, mut rx) = subject.open(Config::new(20));
     let slots = tx.slots();
-    // Between two looks more items pass than the queue has slots: then the first look's counters are out of date.
+    // Between two looks more items pass than the queue has slots: then the first look's counters
+    // are out of date.
     let unseen = slots + 1;
     let send = move || {
         for _ in 0..scaled(40_000) {

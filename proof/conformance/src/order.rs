@@ -102,8 +102,8 @@ pub fn random_mix_for_every_batch<T: Item + Copy>(subject: &Single<T>) {
     }
 }
 
-/// A call of one side sees all completed calls of the other side, although it has just looked before (row
-/// `false_empty`).
+/// A call of one side sees all completed calls of the other side, although it has just looked
+/// before (row `false_empty`).
 pub fn false_empty<T: Item + Copy>(subject: &Single<T>) {
     for capacity in CAPACITIES {
         let mut queue = Checked::open(subject, Config::new(capacity));
@@ -129,8 +129,8 @@ pub fn false_empty_across_threads<T: Item + Copy>(subject: &Single<T>) {
     };
     let send = move || {
         for n in 1..=rounds {
-            // All earlier items are popped, so `certain` slots must be free. Only in the second half: the look
-            // refreshes the producer's copy of the counter.
+            // All earlier items are popped, so `certain` slots must be free. Only in the second
+            // half: the look refreshes the producer's copy of the counter.
             let free = if n > rounds / 2 { tx.free_slots(certain) } else { certain };
             assert!(free >= certain, "false full in round {n}");
             assert!(tx.try_push(Item::of(n)).is_ok(), "false full in round {n}");

@@ -1,5 +1,5 @@
-//! Queues that overwrite: popped items are whole and in order, and the popped and the lost items together are the
-//! pushed items.
+//! Queues that overwrite: popped items are whole and in order, and the popped and the lost items
+//! together are the pushed items.
 
 use corelane::{Config, Consumer, Producer, Queue, TryPopError, TryPushError};
 
@@ -57,7 +57,8 @@ struct Habits {
     changing: bool,
 }
 
-/// Replaces a handle by its clone, now and then. The clone is made before the old handle is dropped.
+/// Replaces a handle by its clone, now and then. The clone is made before the old handle is
+/// dropped.
 fn change<H: Clone>(handle: &mut H, rng: &mut Rng, habits: Habits) {
     if habits.changing && rng.below(3) == 0 {
         *handle = handle.clone();
@@ -264,7 +265,8 @@ pub fn items_come_out<Q: Overwriting<T>, T: Copy + PartialEq + std::fmt::Debug>(
     }
 }
 
-/// The drop of the last of several producers closes the queue. The items that are left are popped before.
+/// The drop of the last of several producers closes the queue. The items that are left are popped
+/// before.
 pub fn closed_by_the_last_producer<Q: Overwriting<u64>>() {
     let (mut tx, mut rx) = Q::with(Config::new(4)).expect("it is small");
     let other = tx.clone();

@@ -68,7 +68,8 @@ fn receive_some<T: Item + Copy>(
     }
 }
 
-/// Sends `count` items through a queue for `capacity`, with another kind of call and another number of items each time.
+/// Sends `count` items through a queue for `capacity`, with another kind of call and another number
+/// of items each time.
 fn stream<T: Item + Copy>(
     subject: &Single<T>,
     cores: Cores,
@@ -142,8 +143,8 @@ where
     both(cores, send, receive);
 }
 
-/// Items one by one, on two cores, through the queue's own handles: the compiler inlines their calls here, as it does
-/// for users. An unbounded queue is tried with a limit as well.
+/// Items one by one, on two cores, through the queue's own handles: the compiler inlines their
+/// calls here, as it does for users. An unbounded queue is tried with a limit as well.
 pub fn singly_on_two_cores<T: Item, Q: SingleQueue<T> + 'static>() {
     for (capacity, count) in [(64, 800_000), (1, 80_000)] {
         let (config, count) = (Config::new(capacity), scaled(count));
@@ -182,8 +183,8 @@ pub fn mixed_on_one_core<T: Item + Copy>(subject: &Single<T>) {
     }
 }
 
-/// A side that is stopped in the middle of a batch, like a preempted thread, doesn't delay the other side, which
-/// continues until the queue is full or empty (row `oversubscription_collapse`).
+/// A side that is stopped in the middle of a batch, like a preempted thread, doesn't delay the
+/// other side, which continues until the queue is full or empty (row `oversubscription_collapse`).
 pub fn oversubscription_collapse<T: Item + Copy>(subject: &Single<T>) {
     beside_a_stopped_producer(subject);
     beside_a_stopped_consumer(subject);
@@ -197,8 +198,8 @@ fn beside_a_stopped_producer<T: Item + Copy>(subject: &Single<T>) {
         assert_eq!(rx.try_pop().err(), Some(TryPopError::Empty));
     };
     thread::scope(|scope| {
-        // Moved into the closure: if the check fails, the handle is dropped before the scope waits for the other
-        // thread.
+        // Moved into the closure: if the check fails, the handle is dropped before the scope waits
+        // for the other thread.
         let mut tx = tx;
         assert_eq!(tx.push_iter((0..3).map(Item::of)), 3);
         tx.flush();

@@ -21,8 +21,9 @@ pub(crate) fn starts(capacity: usize) -> impl Iterator<Item = Config> {
     ends(capacity).flat_map(move |end| before.map(|n| config(end.wrapping_sub(n))))
 }
 
-/// Order, fill levels and all observers are right across every wrap, also in rings with as many slots as a narrow
-/// counter has values, where full could look like empty (row `counter_wrap_width`).
+/// Order, fill levels and all observers are right across every wrap, also in rings with as many
+/// slots as a narrow counter has values, where full could look like empty (row
+/// `counter_wrap_width`).
 pub fn counter_wrap_width<T: Item + Copy>(subject: &Single<T>) {
     let wide = [1 << 8, 1 << 16].map(Config::new);
     for config in [1, 4, 20].into_iter().flat_map(starts).chain(wide) {
@@ -54,11 +55,12 @@ pub fn batches_across_wraps<T: Item + Copy>(subject: &Single<T>) {
     }
 }
 
-/// A consumer that slept while all lower bits of the counters wrapped still tells laps apart, and so does a producer
-/// (row `aba_on_narrow_index`).
+/// A consumer that slept while all lower bits of the counters wrapped still tells laps apart, and
+/// so does a producer (row `aba_on_narrow_index`).
 pub fn aba_on_narrow_index<T: Item + Copy>(subject: &Single<T>) {
     let mut queue = Checked::open(subject, Config::new(4));
-    // The consumer loads the counters, then 2^17 items pass, in steps after which all low bits are the same again.
+    // The consumer loads the counters, then 2^17 items pass, in steps after which all low bits are
+    // the same again.
     for laps in [1_usize << 8, 1 << 16] {
         queue.fill();
         queue.observe();

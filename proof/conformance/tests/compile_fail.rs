@@ -1,8 +1,9 @@
-//! Misuse that must not compile: cloning a handle, sharing it, sending items that must stay in their thread.
+//! Misuse that must not compile: cloning a handle, sharing it, sending items that must stay in
+//! their thread.
 //!
-//! Each file of `compile_fail/` begins with the error that it must give. The rest of the compiler's message is not
-//! compared, because it changes from one version to the next. `handles.rs` checks the same properties of every queue,
-//! without messages.
+//! Each file of `compile_fail/` begins with the error that it must give. The rest of the compiler's
+//! message is not compared, because it changes from one version to the next. `handles.rs` checks
+//! the same properties of every queue, without messages.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -45,7 +46,8 @@ fn misuse_does_not_compile() {
     }
 }
 
-/// Compiles all cases in a process of its own. Each must fail: `trybuild`'s output is shown only if one does not.
+/// Compiles all cases in a process of its own. Each must fail: `trybuild`'s output is shown only if
+/// one does not.
 fn compile_all() {
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--ignored", "--exact", "compile_copies"])

@@ -146,8 +146,8 @@ impl Counted {
 impl Drop for Counted {
     fn drop(&mut self) {
         let drops = self.ledger.drops[self.number].fetch_add(1, Ordering::Relaxed);
-        // Doesn't panic when a check has failed: a second panic would abort before the first is reported. Nor in a
-        // second drop, which `settle` reports.
+        // Doesn't panic when a check has failed: a second panic would abort before the first is
+        // reported. Nor in a second drop, which `settle` reports.
         let is_armed = self.ledger.bomb.load(Ordering::Relaxed) == self.number;
         let explodes = is_armed && drops == 0 && !panicking();
         if drops == 0 {

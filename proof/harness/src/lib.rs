@@ -1,8 +1,8 @@
-//! The common part of the proofs on real threads: a queue as a value, distinguishable items, and threads on chosen
-//! cores.
+//! The common part of the proofs on real threads: a queue as a value, distinguishable items, and
+//! threads on chosen cores.
 //!
-//! A check takes a [`Single`] or an [`Any`]: a queue whose handles are boxed. So it is compiled once for each type of
-//! items, not once for each queue.
+//! A check takes a [`Single`] or an [`Any`]: a queue whose handles are boxed. So it is compiled
+//! once for each type of items, not once for each queue.
 
 pub mod item;
 pub mod ledger;

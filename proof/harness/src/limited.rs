@@ -13,7 +13,8 @@ use corelane::{
 pub struct Limited<H> {
     handle: H,
     limit: usize,
-    /// Items that are in the queue, or are about to be. Relaxed: the queue alone must order the accesses of both sides.
+    /// Items that are in the queue, or are about to be. Relaxed: the queue alone must order the
+    /// accesses of both sides.
     taken: Arc<AtomicUsize>,
 }
 

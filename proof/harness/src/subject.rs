@@ -21,7 +21,8 @@ type Open<P, C> = dyn Fn(Config) -> Built<P, C> + Send + Sync;
 
 /// A kind of queue, and its properties.
 ///
-/// An unbounded queue is [`Limited`] to the capacity asked for, so that the checks of rings also apply to it.
+/// An unbounded queue is [`Limited`] to the capacity asked for, so that the checks of rings also
+/// apply to it.
 pub struct Subject<P, C> {
     /// The queue's properties.
     pub info: Info,
@@ -113,7 +114,8 @@ impl<T: Send + 'static> Any<T> {
         Self { info, open: Arc::new(limited) }
     }
 
-    /// `producers` and `consumers` handles of a new queue. Each but the first is a clone of the previous one.
+    /// `producers` and `consumers` handles of a new queue. Each but the first is a clone of the
+    /// previous one.
     pub fn handles(
         &self,
         config: Config,
@@ -123,7 +125,8 @@ impl<T: Send + 'static> Any<T> {
     }
 }
 
-/// `producers` and `consumers` handles of a queue. Each but the first is a clone of the previous one.
+/// `producers` and `consumers` handles of a queue. Each but the first is a clone of the previous
+/// one.
 pub fn clones<P: Producer, C: Consumer>(
     (tx, rx): (P, C),
     (producers, consumers): (usize, usize),

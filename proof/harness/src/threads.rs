@@ -15,7 +15,8 @@ pub enum Cores {
 }
 
 impl Cores {
-    /// Pins the calling thread, which has this number. If that is not possible, the thread runs anywhere.
+    /// Pins the calling thread, which has this number. If that is not possible, the thread runs
+    /// anywhere.
     fn pin(self, thread: usize) {
         let cores = core_affinity::get_core_ids().unwrap_or_default();
         let index = match self {
@@ -51,7 +52,8 @@ pub fn all<R: Send>(cores: Cores, tasks: Vec<Task<'_, R>>) -> Vec<R> {
         let threads: Vec<_> = tasks
             .map(|(number, task)| scope.spawn(move || (start.wait(number), task()).1))
             .collect();
-        // Waits for all threads before it propagates a panic: one thread's panic may be caused by another's.
+        // Waits for all threads before it propagates a panic: one thread's panic may be caused by
+        // another's.
         let results: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
         results
             .into_iter()
@@ -144,7 +146,8 @@ impl Together<'_> {
     }
 }
 
-/// How a thread waits: it spins for a short time, then yields, then sleeps, and in the end gives up.
+/// How a thread waits: it spins for a short time, then yields, then sleeps, and in the end gives
+/// up.
 #[derive(Debug, Default)]
 pub struct Patience(u32);
 

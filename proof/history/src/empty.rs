@@ -26,7 +26,8 @@ pub(super) fn false_empty(table: &Table) -> Option<Witness> {
     })
 }
 
-/// The union of the times in which an item is surely there: from the time when it is visible to the call of its pop.
+/// The union of the times in which an item is surely there: from the time when it is visible to the
+/// call of its pop.
 fn islands(table: &Table, by_visible: &[Id]) -> Vec<Island> {
     let mut islands: Vec<Island> = Vec::new();
     for &id in by_visible {
@@ -47,7 +48,8 @@ fn reach(islands: &[Island], time: u64) -> u64 {
     islands[..before].last().map_or(time, |island| island.end.max(time))
 }
 
-/// For each pop: the time when the first item becomes visible that its thread pops by this pop or a later one.
+/// For each pop: the time when the first item becomes visible that its thread pops by this pop or a
+/// later one.
 fn earliest_popped_later(table: &Table) -> Vec<u64> {
     let mut later = vec![Span::PENDING; table.pops.len()];
     for thread in 0..table.threads() {

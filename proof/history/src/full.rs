@@ -69,7 +69,8 @@ impl<'a> Traffic<'a> {
 
     /// Most items at the moment `time` of a full answer.
     fn most_at(&self, full: &Answer, time: u64) -> usize {
-        // The thread's own earlier pushes are known from the order of its calls, other threads' pushes from the clock.
+        // The thread's own earlier pushes are known from the order of its calls, other threads'
+        // pushes from the clock.
         let own = self.table.pushes_of(full.thread);
         let before = full.next - own.start;
         let own_called = self.table.pushes[own].partition_point(|push| push.invoked <= time);
@@ -94,10 +95,11 @@ pub(super) fn false_full(table: &Table, least: usize) -> Option<Witness> {
     })
 }
 
-/// A full and an empty answer, neither of which can have been first, for one producer and one consumer.
+/// A full and an empty answer, neither of which can have been first, for one producer and one
+/// consumer.
 ///
-/// After p pushes the queue is full only before pop p − `least` + 1. After that pop it is empty only if
-/// all visible items are popped.
+/// After p pushes the queue is full only before pop p − `least` + 1. After that pop it is empty
+/// only if all visible items are popped.
 pub(super) fn full_and_empty(table: &Table, least: usize) -> Option<Witness> {
     // A pending pop may have taken an item, or be another consumer's.
     if !table.is_single() || table.pending_pops > 0 {

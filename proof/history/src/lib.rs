@@ -1,31 +1,35 @@
 //! Histories of real threads, and a monitor that decides whether a queue can have them.
 //!
-//! Threads use a queue at full speed. Each thread notes its operations and their times in its own [`Log`]. Afterwards
-//! [`check`] decides whether there is an order of all operations, each within its interval, in which a queue gives
-//! these answers: whether the history is *linearizable* (Herlihy and Wing 1990). If there is no such order, `check`
-//! returns a [`Witness`]: the few operations that contradict each other.
+//! Threads use a queue at full speed. Each thread notes its operations and their times in its own
+//! [`Log`]. Afterwards [`check`] decides whether there is an order of all operations, each within
+//! its interval, in which a queue gives these answers: whether the history is *linearizable*
+//! (Herlihy and Wing 1990). If there is no such order, `check` returns a [`Witness`]: the few
+//! operations that contradict each other.
 //!
-//! The monitor ([`check`]) knows logs, not queues. Module `drive` knows queues: a [`HistorySubject`] records and checks
-//! one queue, with other capacities, batches, paces and stamps each round, and with other numbers of threads if it may
-//! have several a side; [`all_subjects`] lists the queues. Some rounds have long histories, some have many short ones:
-//! a bug of closing has only one chance in each history. [`HistorySubject::run_round`] repeats a round that has found a
-//! violation.
+//! The monitor ([`check`]) knows logs, not queues. Module `drive` knows queues: a
+//! [`HistorySubject`] records and checks one queue, with other capacities, batches, paces and
+//! stamps each round, and with other numbers of threads if it may have several a side;
+//! [`all_subjects`] lists the queues. Some rounds have long histories, some have many short ones: a
+//! bug of closing has only one chance in each history. [`HistorySubject::run_round`] repeats a
+//! round that has found a violation.
 //!
 //! # What threads note
 //!
-//! An interval is never narrower than the operation: [`Recorder`] says why. It may be wider, if several operations
-//! share one interval. The log keeps the order of a thread's operations in any case. So *a precedes b* means that a
-//! answers before b is called, by the stamps, or that one thread called a, then b. Equal stamps of two threads give no
-//! order.
+//! An interval is never narrower than the operation: [`Recorder`] says why. It may be wider, if
+//! several operations share one interval. The log keeps the order of a thread's operations in any
+//! case. So *a precedes b* means that a answers before b is called, by the stamps, or that one
+//! thread called a, then b. Equal stamps of two threads give no order.
 //!
-//! Threads don't note `Busy`: it says nothing about the queue's contents. A queue is *drained* when all consumers have
-//! been told that it is closed: while one consumer is told so, another may be taking the last item.
+//! Threads don't note `Busy`: it says nothing about the queue's contents. A queue is *drained* when
+//! all consumers have been told that it is closed: while one consumer is told so, another may be
+//! taking the last item.
 //!
-//! An operation may be pending at the end. A pending push may have happened or not. A pending pop may have taken any
-//! item that no other pop returned.
+//! An operation may be pending at the end. A pending push may have happened or not. A pending pop
+//! may have taken any item that no other pop returned.
 //!
-//! An item may stay invisible until a flush ([`Rules::delayed`]). Then it takes a slot and its place in the order when
-//! it is pushed, but the queue counts as not empty only when the next flush answers.
+//! An item may stay invisible until a flush ([`Rules::delayed`]). Then it takes a slot and its
+//! place in the order when it is pushed, but the queue counts as not empty only when the next flush
+//! answers.
 //!
 //! # What is checked
 //!
@@ -43,68 +47,77 @@
 //!
 //! # What that proves
 //!
-//! No alarm is false: each pattern alone excludes all orders, whatever the threads. The monitor misses no violation in
-//! these cases:
+//! No alarm is false: each pattern alone excludes all orders, whatever the threads. The monitor
+//! misses no violation in these cases:
 //!
-//! - *Any number of threads, an unbounded queue*, if every operation has its own interval, no two stamps
-//!   are equal and no pop is pending. Such a history is linearizable if and only if it has none of the
-//!   first four patterns (Henzinger, Sezgin, Vafeiadis: *Aspect-Oriented Linearizability Proofs*, CONCUR
-//!   2013; Bouajjani, Emmi, Enea, Hamza: *On Reducing Linearizability to State Reachability*, ICALP 2015,
-//!   by induction as below). Items must be distinct, and here they are numbered.
-//! - *One producer and one consumer, bounded or not, delayed or not*, whatever intervals are shared, if no pop is
-//!   pending. Each side's order is fixed. So a history has no order only if two operations of one side and two of the
-//!   other form a cycle. Each possible kind of cycle is a row of the table.
+//! - *Any number of threads, an unbounded queue*, if every operation has its own interval, no two
+//!   stamps are equal and no pop is pending. Such a history is linearizable if and only if it has
+//!   none of the first four patterns (Henzinger, Sezgin, Vafeiadis: *Aspect-Oriented
+//!   Linearizability Proofs*, CONCUR 2013; Bouajjani, Emmi, Enea, Hamza: *On Reducing
+//!   Linearizability to State Reachability*, ICALP 2015, by induction as below). Items must be
+//!   distinct, and here they are numbered.
+//! - *One producer and one consumer, bounded or not, delayed or not*, whatever intervals are
+//!   shared, if no pop is pending. Each side's order is fixed. So a history has no order only if
+//!   two operations of one side and two of the other form a cycle. Each possible kind of cycle is a
+//!   row of the table.
 //!
-//! Why the fourth pattern needs only the union of intervals, although first-in-first-out also orders operations that
-//! overlap. Order an empty answer as early as possible. The set of operations before the answer is closed under two
-//! rules: *an operation that precedes one in the set is in the set*, and *a push is in the set if and only if its pop
-//! is*. By the first rule, all operations with answers before some moment T are in the set. By the second rule, T
-//! advances to the latest call of a pop whose push is in the set. T stops where the intervals leave a gap. If there is
-//! a gap in the call, the set is closed under the derived order, too: if a must leave before b and b is in the set, so
-//! is b's pop, or b's push, and with it a. So the history splits into two parts that can be ordered independently.
+//! Why the fourth pattern needs only the union of intervals, although first-in-first-out also
+//! orders operations that overlap. Order an empty answer as early as possible. The set of
+//! operations before the answer is closed under two rules: *an operation that precedes one in the
+//! set is in the set*, and *a push is in the set if and only if its pop is*. By the first rule, all
+//! operations with answers before some moment T are in the set. By the second rule, T advances to
+//! the latest call of a pop whose push is in the set. T stops where the intervals leave a gap. If
+//! there is a gap in the call, the set is closed under the derived order, too: if a must leave
+//! before b and b is in the set, so is b's pop, or b's push, and with it a. So the history splits
+//! into two parts that can be ordered independently.
 //!
-//! The monitor may miss, with *several producers or consumers*: cycles of more than two items among operations that
-//! share intervals; and full answers that are each possible, but contradict each other, empty answers, or the order of
-//! items. With a pending pop it may miss that the pop has taken only one item. With [`Rules::k`] above 0, each pop is
-//! checked against the items that it surely overtook, one kind of precedence at a time, and not against the choices of
-//! other pops. The definition is the k-out-of-order relaxation of Henzinger, Kirsch, Payer, Sezgin, Sokolova
-//! (*Quantitative Relaxation of Concurrent Data Structures*, POPL 2013): a pop takes one of the k + 1 oldest items, so
-//! that k = 0 is the plain queue.
+//! The monitor may miss, with *several producers or consumers*: cycles of more than two items among
+//! operations that share intervals; and full answers that are each possible, but contradict each
+//! other, empty answers, or the order of items. With a pending pop it may miss that the pop has
+//! taken only one item. With [`Rules::k`] above 0, each pop is checked against the items that it
+//! surely overtook, one kind of precedence at a time, and not against the choices of other pops.
+//! The definition is the k-out-of-order relaxation of Henzinger, Kirsch, Payer, Sezgin, Sokolova
+//! (*Quantitative Relaxation of Concurrent Data Structures*, POPL 2013): a pop takes one of the k +
+//! 1 oldest items, so that k = 0 is the plain queue.
 //!
 //! The tests compare all this with an exhaustive search.
 //!
-//! A history has no answers that never came. So a queue that moves no item any more, or says closed before all items
-//! are pushed, may have a short history without violations. [`record`] knows the plan and compares the end with it:
-//! [`Stuck`](Violation::Stuck), [`FalseClosed`](Violation::FalseClosed). `Stuck` is not proved, but the result of
-//! patience: a thread has slept a thousand times without progress, and all other threads have left, or have slept half
-//! as often in that time. So the thread was not just waiting for a core.
+//! A history has no answers that never came. So a queue that moves no item any more, or says closed
+//! before all items are pushed, may have a short history without violations. [`record`] knows the
+//! plan and compares the end with it: [`Stuck`](Violation::Stuck),
+//! [`FalseClosed`](Violation::FalseClosed). `Stuck` is not proved, but the result of patience: a
+//! thread has slept a thousand times without progress, and all other threads have left, or have
+//! slept half as often in that time. So the thread was not just waiting for a core.
 //!
 //! # Queues that overwrite
 //!
-//! With [`Rules::kept`] a push may drop the oldest items, as long as the `kept` newest items stay; it must drop items
-//! beyond the capacity. An item that no consumer popped is then not a violation if `kept` items may be newer. The item
-//! is surely in the queue until the push of the last of these is called. With several consumers, one of them may have
-//! been taking the item when it was overwritten. Its call then returns another item or none: so for other consumers the
-//! item left the queue when that call began, or later. Busy answers are not noted, so the call is assumed to begin at
-//! the thread's previous answer. With [`Rules::voids`] an item is also lost if a push `kept` items earlier has not
-//! finished to fill its slot.
+//! With [`Rules::kept`] a push may drop the oldest items, as long as the `kept` newest items stay;
+//! it must drop items beyond the capacity. An item that no consumer popped is then not a violation
+//! if `kept` items may be newer. The item is surely in the queue until the push of the last of
+//! these is called. With several consumers, one of them may have been taking the item when it was
+//! overwritten. Its call then returns another item or none: so for other consumers the item left
+//! the queue when that call began, or later. Busy answers are not noted, so the call is assumed to
+//! begin at the thread's previous answer. With [`Rules::voids`] an item is also lost if a push
+//! `kept` items earlier has not finished to fill its slot.
 //!
 //! # Full and empty at once
 //!
-//! Rings that publish with release and look with acquire have histories with the pattern `FullAndEmpty`, on x86 too.
-//! The producer stores its counter, or a slot's flag, and finds the queue full by an old store of the consumer. The
-//! consumer stores its own counter or flag, and finds the queue empty by an old store of the producer. The new stores
-//! wait in store buffers. Each answer alone is right, and out of date when it is used. A fence that excludes the pair
+//! Rings that publish with release and look with acquire have histories with the pattern
+//! `FullAndEmpty`, on x86 too. The producer stores its counter, or a slot's flag, and finds the
+//! queue full by an old store of the consumer. The consumer stores its own counter or flag, and
+//! finds the queue empty by an old store of the producer. The new stores wait in store buffers.
+//! Each answer alone is right, and out of date when it is used. A fence that excludes the pair
 //! would slow down every poll of an empty queue. So [`HistorySubject::run`] counts these histories
 //! ([`Summary::contradictory`]) and does not call them violations.
 //!
 //! # Cost
 //!
-//! All passes are linear except the sorts. Each thread's stamps are a sorted run, so a sort takes O(n log p) for p
-//! threads, at most O(n log n). Relaxed order adds a factor log k. Each full answer costs a few binary searches, and
-//! some more for every push that is called meanwhile. Lee and Mathur (*Efficient Decrease-and-Conquer Linearizability
-//! Monitoring*, OOPSLA 2025) and Abdulla and others (*Efficient Linearizability Monitoring*, PLDI 2025) reach O(n log
-//! n) for unbounded queues in other ways.
+//! All passes are linear except the sorts. Each thread's stamps are a sorted run, so a sort takes
+//! O(n log p) for p threads, at most O(n log n). Relaxed order adds a factor log k. Each full
+//! answer costs a few binary searches, and some more for every push that is called meanwhile. Lee
+//! and Mathur (*Efficient Decrease-and-Conquer Linearizability Monitoring*, OOPSLA 2025) and
+//! Abdulla and others (*Efficient Linearizability Monitoring*, PLDI 2025) reach O(n log n) for
+//! unbounded queues in other ways.
 
 mod drive;
 mod empty;

@@ -60,7 +60,8 @@ impl Word {
         let (kind, payload) = match self {
             Self::Stamp(time) => (0, time),
             Self::Pushes(n) => (1, n),
-            // A number that no thread can have pushed stays such a number when it is cut to the width of a word.
+            // A number that no thread can have pushed stays such a number when it is cut to the
+            // width of a word.
             Self::Pop(number) => (2, number.min(Self::PAYLOAD)),
             Self::Empty => (3, 0),
             Self::Full => (4, 0),
@@ -89,7 +90,8 @@ impl Word {
 pub struct Span {
     /// The operation was not called before this time.
     pub invoked: u64,
-    /// The operation did not run after this time. [`PENDING`](Self::PENDING) if it has not returned.
+    /// The operation did not run after this time. [`PENDING`](Self::PENDING) if it has not
+    /// returned.
     pub answered: u64,
 }
 
@@ -101,13 +103,13 @@ impl Span {
 /// The operations of one thread in their order, with stamps between them.
 ///
 /// The interval of an operation is from the last stamp before it to the first one after it. So
-/// back-to-back operations share a stamp, and several operations between two stamps share an interval;
-/// their order is that of the log. Operations after the last stamp are pending.
+/// back-to-back operations share a stamp, and several operations between two stamps share an
+/// interval; their order is that of the log. Operations after the last stamp are pending.
 ///
 /// All memory is allocated at the start, and only the thread that writes the log accesses it.
 pub struct Log {
-    // Atomic, because a compiler never moves a store to an atomic across a fence, even if it knows that no other thread
-    // sees the store.
+    // Atomic, because a compiler never moves a store to an atomic across a fence, even if it knows
+    // that no other thread sees the store.
     words: Box<[AtomicU64]>,
     len: usize,
 }

@@ -55,9 +55,11 @@ pub struct Rules {
     pub delayed: bool,
     /// How many older items a pop may leave in the queue: 0 for first in first out.
     pub k: usize,
-    /// Number of newest items that are not overwritten, at least one, if the queue overwrites the oldest to make room.
+    /// Number of newest items that are not overwritten, at least one, if the queue overwrites the
+    /// oldest to make room.
     pub kept: Option<usize>,
-    /// Whether an item may also be lost if the push `kept` pushes earlier, which has the same slot, is unfinished.
+    /// Whether an item may also be lost if the push `kept` pushes earlier, which has the same slot,
+    /// is unfinished.
     pub voids: bool,
 }
 

@@ -38,9 +38,9 @@ impl Largest {
 
 /// An item that overtook more than `k` others.
 ///
-/// Item a is *overtaken* by b if a's push precedes b's push, and b's pop precedes a's pop or a has none. One operation
-/// precedes another if it answers before the other is called, or if one thread calls both, in this order. There are
-/// four combinations. Each is counted in a pass of its own.
+/// Item a is *overtaken* by b if a's push precedes b's push, and b's pop precedes a's pop or a has
+/// none. One operation precedes another if it answers before the other is called, or if one thread
+/// calls both, in this order. There are four combinations. Each is counted in a pass of its own.
 pub(super) fn overtaking(table: &Table, k: usize) -> Option<Witness> {
     (0..table.threads())
         .find_map(|thread| {

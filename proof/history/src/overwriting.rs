@@ -4,11 +4,12 @@ use super::log::Span;
 use super::table::{Id, Table};
 use super::witness::{Violation, Witness};
 
-/// For each item that no consumer popped: the time from which it may have been overwritten, when `kept` pushes have
-/// been called that may be newer. [`PENDING`](Span::PENDING) for all other items.
+/// For each item that no consumer popped: the time from which it may have been overwritten, when
+/// `kept` pushes have been called that may be newer. [`PENDING`](Span::PENDING) for all other
+/// items.
 ///
-/// With `voids` an item may be lost from the beginning, if a push of another thread was unfinished while the item was
-/// pushed, and `kept` pushes were called meanwhile.
+/// With `voids` an item may be lost from the beginning, if a push of another thread was unfinished
+/// while the item was pushed, and `kept` pushes were called meanwhile.
 pub(super) fn since(table: &Table, kept: usize, voids: bool) -> Vec<u64> {
     let (mut called, mut answered): (Vec<u64>, Vec<u64>) =
         table.pushes.iter().map(|push| (push.invoked, push.answered)).unzip();
@@ -24,7 +25,8 @@ pub(super) fn since(table: &Table, kept: usize, voids: bool) -> Vec<u64> {
         if voids && meets_unfinished(table, id, |from, to| count(&called, from, to) >= kept) {
             return table.push(id).invoked;
         }
-        // The thread's own older pushes are known from the order of its calls, other threads' pushes from the clock.
+        // The thread's own older pushes are known from the order of its calls, other threads'
+        // pushes from the clock.
         let begun = table.push(id).invoked;
         let own_older = id as usize - table.pushes_of(table.producer(id)).start;
         let own_answered = own.partition_point(|push| push.answered < begun);
@@ -47,8 +49,8 @@ fn count(times: &[u64], from: u64, to: u64) -> usize {
     times.partition_point(|&time| time <= to) - times.partition_point(|&time| time < from)
 }
 
-/// Whether a push of another thread overlaps the push of `id`, and `is_a_lap` holds from the beginning of the former to
-/// the end of the latter.
+/// Whether a push of another thread overlaps the push of `id`, and `is_a_lap` holds from the
+/// beginning of the former to the end of the latter.
 fn meets_unfinished(table: &Table, id: Id, is_a_lap: impl Fn(u64, u64) -> bool) -> bool {
     let own = table.push(id);
     (0..table.threads()).filter(|thread| *thread != table.producer(id)).any(|thread| {
@@ -82,10 +84,12 @@ fn consumers(table: &Table) -> Vec<Vec<u64>> {
     consumers
 }
 
-/// An empty answer, between one producer and one consumer, although the newest item has not been popped.
+/// An empty answer, between one producer and one consumer, although the newest item has not been
+/// popped.
 ///
-/// An item that overwrites another is in the queue in its place. So the queue is empty only when the `kept` newest
-/// items have been popped: between the push of the last popped item and the next push.
+/// An item that overwrites another is in the queue in its place. So the queue is empty only when
+/// the `kept` newest items have been popped: between the push of the last popped item and the next
+/// push.
 pub(super) fn false_empty(table: &Table, kept: usize) -> Option<Witness> {
     if !table.is_single() || table.pending_pops > 0 || !consumers(table).is_empty() {
         return None;
@@ -116,7 +120,8 @@ pub(super) fn outlived(table: &Table, capacity: usize) -> Option<Witness> {
     })
 }
 
-/// How many items this thread had surely pushed after the item `id`, and before the call of that item's pop.
+/// How many items this thread had surely pushed after the item `id`, and before the call of that
+/// item's pop.
 fn newer(table: &Table, id: Id, thread: usize) -> usize {
     let pushes = table.pushes_of(thread);
     let of_thread = &table.pushes[pushes.clone()];

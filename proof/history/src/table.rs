@@ -20,8 +20,8 @@ pub(super) struct Pop {
 pub(super) struct Answer {
     pub(super) thread: usize,
     pub(super) span: Span,
-    /// After a full answer, the thread's next push, an index into `pushes`. After an empty answer, its next pop, an
-    /// index into `pops`.
+    /// After a full answer, the thread's next push, an index into `pushes`. After an empty answer,
+    /// its next pop, an index into `pops`.
     pub(super) next: usize,
     /// The thread's first push that is not surely visible.
     pub(super) hidden: usize,
@@ -31,10 +31,11 @@ pub(super) struct Answer {
 #[derive(Debug, Default)]
 pub(super) struct Table {
     pub(super) pushes: Vec<Span>,
-    /// The time when each item is surely visible. Empty if items are visible when their pushes answer.
+    /// The time when each item is surely visible. Empty if items are visible when their pushes
+    /// answer.
     visible: Vec<u64>,
-    /// For each item that no consumer popped: the time from which it may have been overwritten. Empty if the queue
-    /// doesn't overwrite.
+    /// For each item that no consumer popped: the time from which it may have been overwritten.
+    /// Empty if the queue doesn't overwrite.
     overwritten: Vec<u64>,
     /// The index of each thread's first push, and the end.
     first_push: Vec<usize>,
@@ -54,8 +55,8 @@ impl Table {
     /// No pop returned the item.
     const NEVER: u32 = u32::MAX;
 
-    /// Sorts the operations of all threads. Fails if a pop returned a value that was never pushed, or was popped
-    /// before.
+    /// Sorts the operations of all threads. Fails if a pop returned a value that was never pushed,
+    /// or was popped before.
     pub(super) fn new(logs: &[Log], rules: &Rules) -> Result<Self, Witness> {
         let mut table = Self { pending_since: Span::PENDING, ..Self::default() };
         for (thread, log) in logs.iter().enumerate() {
@@ -221,8 +222,8 @@ impl Table {
         }
     }
 
-    /// The time from which an item that no consumer popped may have been overwritten. [`PENDING`](Span::PENDING) if it
-    /// can't have been.
+    /// The time from which an item that no consumer popped may have been overwritten.
+    /// [`PENDING`](Span::PENDING) if it can't have been.
     pub(super) fn overwritten_since(&self, id: Id) -> u64 {
         self.overwritten.get(id as usize).copied().unwrap_or(Span::PENDING)
     }

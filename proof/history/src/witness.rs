@@ -31,21 +31,24 @@ pub enum Violation {
     Overfull {
         /// Items that fit.
         capacity: usize,
-        /// Most items that were surely in the queue at one moment: when the push of `last` had answered.
+        /// Most items that were surely in the queue at one moment: when the push of `last` had
+        /// answered.
         items: usize,
         /// The oldest of these items.
         first: Value,
         /// The newest of these items.
         last: Value,
     },
-    /// An item was popped from a queue that overwrites, although too many newer items had been pushed.
+    /// An item was popped from a queue that overwrites, although too many newer items had been
+    /// pushed.
     Outlived {
         /// Items that fit.
         capacity: usize,
         /// Newer items whose pushes had answered when the pop was called.
         newer: usize,
     },
-    /// A full answer requires some pops to come later, which an empty answer requires to come earlier.
+    /// A full answer requires some pops to come later, which an empty answer requires to come
+    /// earlier.
     FullAndEmpty {
         /// Pushes before the full answer.
         pushed: usize,
@@ -56,7 +59,8 @@ pub enum Violation {
     },
     /// No item moved any more before all items were pushed and popped.
     ///
-    /// Not a pattern in a history, but the way it ended. The same holds for [`FalseClosed`](Self::FalseClosed).
+    /// Not a pattern in a history, but the way it ended. The same holds for
+    /// [`FalseClosed`](Self::FalseClosed).
     Stuck {
         /// Items to be pushed.
         planned: usize,

@@ -48,8 +48,8 @@ fn backtracking<T: Cargo>(new: Single<T>) -> Exploration {
     )
 }
 
-/// How far the consumer looks ahead depends on its last search. A consumer that finds no full slot forgets its history,
-/// and then finds the next single item.
+/// How far the consumer looks ahead depends on its last search. A consumer that finds no full slot
+/// forgets its history, and then finds the next single item.
 fn history<T: Cargo>(new: Single<T>) -> Exploration {
     explore_sides(
         new,

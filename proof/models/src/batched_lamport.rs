@@ -1,4 +1,5 @@
-//! `blq`: publishing items and freeing slots are calls of their own, apart from push and pop (paper 1 §3.3).
+//! `blq`: publishing items and freeing slots are calls of their own, apart from push and pop (paper
+//! 1 §3.3).
 
 use corelane_loom::TryPushError;
 use corelane_loom::lamport::batched::{Blq, Consumer, Producer};
@@ -7,12 +8,12 @@ use loom::hint::spin_loop;
 use crate::explore::{done, explore_sides, pop_until_closed, push_all, tiny};
 use crate::item::{Cargo, Ticket, Wide};
 use crate::queue::{Of, SingleSubject, own};
-use crate::{Exploration, Model, narrow};
+use crate::{Exploration, Model, whole_lines};
 
 type Item = Wide<Ticket>;
 
 pub(crate) fn models() -> Vec<Model> {
-    let mut models = whole_lines::models(SingleSubject::whole_lines::<Blq>(), 3);
+    let mut models = whole_lines::models(SingleSubject::narrow::<Blq>(), 3);
     let of = Of::any::<Blq, Item>();
     models.extend([
         of.model("flush_shows_all", flush_shows_all),
@@ -37,7 +38,8 @@ fn pop_local(rx: &mut Consumer<Item>) -> Option<u64> {
     rx.pop_local().map(|item| item.number())
 }
 
-/// Items that were pushed without publication become visible together: by `flush`, or when the producer is dropped.
+/// Items that were pushed without publication become visible together: by `flush`, or when the
+/// producer is dropped.
 fn flush_shows_all() -> Exploration {
     explore_sides(
         own::<Blq, Item>,
@@ -71,8 +73,8 @@ fn full_of_unpublished() -> Exploration {
     )
 }
 
-/// Slots of items that were popped without publication become free together: by `free`, or when the consumer is
-/// dropped.
+/// Slots of items that were popped without publication become free together: by `free`, or when the
+/// consumer is dropped.
 fn freed_together() -> Exploration {
     explore_sides(
         own::<Blq, Item>,

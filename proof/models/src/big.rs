@@ -13,8 +13,9 @@ pub(crate) fn model<T: Cargo>(of: Of, new: Single<T>) -> Model {
     of.model("pipeline", move || pipeline(new))
 }
 
-/// Items go through two queues. A thread between moves them from the first queue to the second. No thread waits. In the
-/// end all items are there, in order: popped, in the second queue, or still in the first.
+/// Items go through two queues. A thread between moves them from the first queue to the second. No
+/// thread waits. In the end all items are there, in order: popped, in the second queue, or still in
+/// the first.
 fn pipeline<T: Cargo>(new: Single<T>) -> Exploration {
     explore_big(move || {
         let (mut first_tx, mut first_rx) = new(tiny(2));

@@ -1,5 +1,5 @@
-//! `bbq-spsc`: blocks of several slots, entered when they are empty, left when they are done (paper 3 §2.4).
-//! With three blocks, positions leave out the fourth of each lap.
+//! `bbq-spsc`: blocks of several slots, entered when they are empty, left when they are done (paper
+//! 3 §2.4). With three blocks, positions leave out the fourth of each lap.
 
 use corelane_loom::block::single::BbqSpsc;
 use corelane_loom::{SingleConsumer, SingleProducer};
@@ -30,8 +30,8 @@ pub(crate) fn models() -> Vec<Model> {
     ]
 }
 
-/// A chunk that ends in the next block: each block counts its own items, and the first block's count is published
-/// first.
+/// A chunk that ends in the next block: each block counts its own items, and the first block's
+/// count is published first.
 fn chunk_over_blocks<T: Cargo>(new: Single<T>) -> Exploration {
     explore_sides(
         new,
@@ -73,7 +73,8 @@ fn commit_over_blocks<T: Cargo>(new: Single<T>) -> Exploration {
     )
 }
 
-/// Both sides are dropped while items are left in a block that the consumer has visited in an earlier lap.
+/// Both sides are dropped while items are left in a block that the consumer has visited in an
+/// earlier lap.
 fn left_in_two_laps<T: Cargo>(new: Single<T>) -> Exploration {
     explore_sides(
         new,
@@ -116,8 +117,8 @@ fn full_until_a_block_is_empty<T: Cargo>(new: Single<T>) -> Exploration {
     )
 }
 
-/// The consumer has emptied a block and looks at the next block. If the producer hasn't entered that block yet, its
-/// count is a lap old.
+/// The consumer has emptied a block and looks at the next block. If the producer hasn't entered
+/// that block yet, its count is a lap old.
 fn block_of_an_earlier_lap<T: Cargo>(new: Single<T>) -> Exploration {
     explore_sides(
         new,

@@ -1,6 +1,8 @@
-//! `bbq-bytes`: records of several granules, skipped ends of blocks, aborted claims, and held records (paper 3 §2.4.4).
+//! `bbq-bytes`: records of several granules, skipped ends of blocks, aborted claims, and held
+//! records (paper 3 §2.4.4).
 //!
-//! Blocks have two or four granules, so some records fill a block, and some don't fit into the rest of a block.
+//! Blocks have two or four granules, so some records fill a block, and some don't fit into the rest
+//! of a block.
 
 use corelane_loom::block::bytes::{BbqBytes, ClaimError, Consumer, Producer, queue_with};
 use corelane_loom::{Config, TryPopError};
@@ -95,7 +97,8 @@ fn are(mut numbers: Vec<u8>, mut expected: Vec<u8>) {
     assert_eq!(numbers, expected);
 }
 
-/// Records of one to three granules go through two blocks of four, more than fit: full, empty, ends of blocks.
+/// Records of one to three granules go through two blocks of four, more than fit: full, empty, ends
+/// of blocks.
 fn records() -> Exploration {
     explore(|| {
         let (mut tx, mut rx) = queue(2, 4);
@@ -138,7 +141,8 @@ fn records_without_bytes() -> Exploration {
     })
 }
 
-/// Two records that don't fit into the rest of a block. One of the two claims marks the rest as skipped.
+/// Two records that don't fit into the rest of a block. One of the two claims marks the rest as
+/// skipped.
 fn two_over_the_end() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue(4, 2);
@@ -154,7 +158,8 @@ fn two_over_the_end() -> Exploration {
     })
 }
 
-/// The granules that are skipped in one lap are a record in the next lap. No consumer confuses the two.
+/// The granules that are skipped in one lap are a record in the next lap. No consumer confuses the
+/// two.
 fn end_of_the_last_lap() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue(2, 2);
@@ -206,7 +211,8 @@ fn committed_in_part() -> Exploration {
     })
 }
 
-/// While a claim is unfinished, a pop says busy, and never empty. Then all records come in the order of their claims.
+/// While a claim is unfinished, a pop says busy, and never empty. Then all records come in the
+/// order of their claims.
 fn stalled_claim() -> Exploration {
     explore(|| {
         let (mut tx, mut rx) = queue(2, 4);
@@ -240,8 +246,8 @@ fn two_consumers_and_one_record() -> Exploration {
     })
 }
 
-/// Two consumers pop records of one length, while the producer pushes records of another length over the same places. A
-/// consumer that reads an overwritten length doesn't get that record.
+/// Two consumers pop records of one length, while the producer pushes records of another length
+/// over the same places. A consumer that reads an overwritten length doesn't get that record.
 fn two_consumers_of_two_lengths() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue(2, 2);
@@ -259,8 +265,8 @@ fn two_consumers_of_two_lengths() -> Exploration {
     })
 }
 
-/// One consumer holds a record, while the other consumer pops the records behind it and a producer waits. The held
-/// bytes don't change.
+/// One consumer holds a record, while the other consumer pops the records behind it and a producer
+/// waits. The held bytes don't change.
 fn held_while_others_go_on() -> Exploration {
     explore_shared(|| {
         let (mut tx, rx) = queue(2, 2);
@@ -301,7 +307,8 @@ fn skipped_by_two() -> Exploration {
     })
 }
 
-/// Skipped granules belong to their block: they become free together with the block, and not before.
+/// Skipped granules belong to their block: they become free together with the block, and not
+/// before.
 fn full_until_skipped() -> Exploration {
     explore(|| {
         let (mut tx, mut rx) = queue(2, 2);
@@ -322,7 +329,8 @@ fn full_until_skipped() -> Exploration {
     })
 }
 
-/// All entries were aborted: a claim gives their granules back, while a consumer passes them as well.
+/// All entries were aborted: a claim gives their granules back, while a consumer passes them as
+/// well.
 fn aborted_and_reclaimed() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue(2, 2);
@@ -357,8 +365,8 @@ fn a_block_emptied_by_two() -> Exploration {
     })
 }
 
-/// A producer is dropped after its last record, which starts in the next block. The record is popped before a pop says
-/// closed.
+/// A producer is dropped after its last record, which starts in the next block. The record is
+/// popped before a pop says closed.
 fn records_to_the_end() -> Exploration {
     explore(|| {
         let (mut tx, mut rx) = queue(2, 2);

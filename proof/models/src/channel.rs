@@ -121,7 +121,8 @@ fn one_message_never_comes() -> Exploration {
     })
 }
 
-/// The receiver goes, after a look in vain, while the message is sent: the sender gets it back, or it is dropped.
+/// The receiver goes, after a look in vain, while the message is sent: the sender gets it back, or
+/// it is dropped.
 fn one_message_for_nobody() -> Exploration {
     explore(|| {
         let (tx, mut rx) = oneshot();
@@ -405,7 +406,8 @@ fn select_while_a_reservation_ends() -> Exploration {
     })
 }
 
-/// A reservation in one channel is given up before the other one is full: a select never finds both full.
+/// A reservation in one channel is given up before the other one is full: a select never finds both
+/// full.
 fn select_while_room_moves() -> Exploration {
     explore(|| {
         let ([one, my_one], one_rx) = two_senders(1);

@@ -1,4 +1,5 @@
-//! Batches: models of lent slots, lent items, slices and counts, for every queue between one producer and one consumer.
+//! Batches: models of lent slots, lent items, slices and counts, for every queue between one
+//! producer and one consumer.
 
 use corelane_loom::{
     Config, Consumer, Producer, SingleConsumer, SingleProducer, TryPopError, TryPushError,
@@ -36,8 +37,8 @@ pub(crate) fn write_two<P: SingleProducer<Item: Cargo>>(tx: &mut P, number: u64)
     }
 }
 
-/// Reads a chunk of two items, or fewer if fewer are there; the first is item `number`. Commits at most `n` items, or
-/// drops the chunk if `n` is 0. Returns how many items it committed.
+/// Reads a chunk of two items, or fewer if fewer are there; the first is item `number`. Commits at
+/// most `n` items, or drops the chunk if `n` is 0. Returns how many items it committed.
 pub(crate) fn read_two<C: SingleConsumer<Item: Cargo>>(rx: &mut C, number: u64, n: usize) -> u64 {
     match rx.read_chunk(2) {
         Ok(chunk) => {
@@ -57,8 +58,8 @@ pub(crate) fn read_two<C: SingleConsumer<Item: Cargo>>(rx: &mut C, number: u64, 
     }
 }
 
-/// Calls `step` with the number of items moved so far, until `items` are moved. `step` returns how many more items it
-/// has moved. If it has moved none, the other side runs.
+/// Calls `step` with the number of items moved so far, until `items` are moved. `step` returns how
+/// many more items it has moved. If it has moved none, the other side runs.
 pub(crate) fn until_all(items: u64, mut step: impl FnMut(u64) -> u64) {
     let mut so_far = 0;
     while so_far < items {
@@ -69,8 +70,8 @@ pub(crate) fn until_all(items: u64, mut step: impl FnMut(u64) -> u64) {
     }
 }
 
-/// Moves chunks of two past the end of the ring. `items` computes the number of items from the capacity. An odd number
-/// is rounded up.
+/// Moves chunks of two past the end of the ring. `items` computes the number of items from the
+/// capacity. An odd number is rounded up.
 pub(crate) fn chunks_through<T: Cargo>(
     new: Single<T>,
     config: Config,
@@ -148,8 +149,8 @@ pub(crate) fn abandoned_chunks<T: Cargo>(new: Single<T>) -> Exploration {
     )
 }
 
-/// The consumer is dropped while the queue has items that the consumer has read and not popped, and other items. Each
-/// item is dropped once.
+/// The consumer is dropped while the queue has items that the consumer has read and not popped, and
+/// other items. Each item is dropped once.
 fn chunks_left_behind<T: Cargo>(new: Single<T>) -> Exploration {
     explore_sides(
         new,
@@ -166,8 +167,8 @@ fn chunks_left_behind<T: Cargo>(new: Single<T>) -> Exploration {
     )
 }
 
-/// Items are used in place, in a queue for C items: all accesses to item k before its chunk is committed happen before
-/// the push of item k + C.
+/// Items are used in place, in a queue for C items: all accesses to item k before its chunk is
+/// committed happen before the push of item k + C.
 fn used_in_place<T: Cargo>(new: Single<T>) -> Exploration {
     explore_sides(
         new,

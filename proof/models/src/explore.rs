@@ -18,13 +18,13 @@ use crate::queue::New;
 use crate::thread::spawn;
 use crate::watcher::{Watcher, begin_execution, count_values};
 
-/// The program that runs in every execution. loom calls it through a pointer, so that loom's part is compiled once for
-/// all models.
+/// The program that runs in every execution. loom calls it through a pointer, so that loom's part
+/// is compiled once for all models.
 type Program = Arc<dyn Fn() + Send + Sync>;
 
-/// Which executions of a model are run: all, if there are fewer than `all`. Otherwise the executions with a bounded
-/// number of preemptions. `preemptions` lists bounds, each with a number of executions: the first bound counts under
-/// which there are fewer executions than this number.
+/// Which executions of a model are run: all, if there are fewer than `all`. Otherwise the
+/// executions with a bounded number of preemptions. `preemptions` lists bounds, each with a number
+/// of executions: the first bound counts under which there are fewer executions than this number.
 struct Bounds {
     all: usize,
     preemptions: &'static [(usize, usize)],
@@ -50,10 +50,11 @@ const FOUR_TIMES: Bounds = Bounds { all: 0, preemptions: &[(4, usize::MAX)] };
 /// An execution with as many steps is taken for an endless loop.
 const ENDLESS: usize = 5_000;
 
-/// Runs `model` in all its executions, or in those with few preemptions if there are too many: see `Bounds`.
+/// Runs `model` in all its executions, or in those with few preemptions if there are too many: see
+/// `Bounds`.
 ///
-/// Then runs `model` once more for each weak compare-and-swap of each thread. In this run the compare-and-swap fails
-/// spuriously when the thread first executes it.
+/// Then runs `model` once more for each weak compare-and-swap of each thread. In this run the
+/// compare-and-swap fails spuriously when the thread first executes it.
 pub fn explore(model: impl Fn() + Send + Sync + 'static) -> Exploration {
     explore_up_to(&BOUNDS, Arc::new(model))
 }
@@ -89,7 +90,8 @@ fn explore_up_to(bounds: &Bounds, model: Program) -> Exploration {
         let watcher = Rc::new(Watcher::new(failing.clone()));
         run.add(explore_watched(bounds, model.clone(), watcher.clone()));
         run.spurious_failures += 1;
-        // After a spurious failure a thread may reach compare-and-swaps that it doesn't reach otherwise.
+        // After a spurious failure a thread may reach compare-and-swaps that it doesn't reach
+        // otherwise.
         for new in watcher.weak_cas() {
             if known.insert(new.clone()) {
                 to_fail.push(failing.iter().cloned().chain([new]).collect());
@@ -123,7 +125,8 @@ fn explore_watched(bounds: &Bounds, model: Program, watcher: Rc<Watcher>) -> Exp
     let mut bounded = bounds.preemptions.iter();
     let (first, most) = bounded.next().expect("there are bounds");
     match explore(Some(*first), *most) {
-        // Without a bound there are more executions. So that is tried only if there are few with the bound.
+        // Without a bound there are more executions. So that is tried only if there are few with
+        // the bound.
         Some(few) if few.executions < bounds.all => explore(None, bounds.all).unwrap_or(few),
         Some(many) => many,
         None => bounded
@@ -191,7 +194,8 @@ pub(crate) fn tiny(slots: usize) -> Config {
     grouped(slots, 1)
 }
 
-/// A queue of `slots` slots, in groups of `size`. In a group, all slots but one may be empty and not given back yet.
+/// A queue of `slots` slots, in groups of `size`. In a group, all slots but one may be empty and
+/// not given back yet.
 pub(crate) fn grouped(slots: usize, size: usize) -> Config {
     let capacity = slots.saturating_sub(size - 1).max(1);
     Config::new(capacity).grouped(size).first(u64::MAX - 1)

@@ -29,7 +29,8 @@ pub(crate) fn models() -> Vec<Model> {
     ]
 }
 
-/// A producer fills a block, and two consumers look for its items. Perhaps one hands the block over, and the other adds.
+/// A producer fills a block, and two consumers look for its items. Perhaps one hands the block
+/// over, and the other adds.
 fn handed_over_while_it_is_filled(new: Shared<Ticket>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(grouped(4, 2));
@@ -46,7 +47,8 @@ fn handed_over_while_it_is_filled(new: Shared<Ticket>) -> Exploration {
     })
 }
 
-/// Two consumers find a full block. One of them may be stopped when it has marked the block as handed over.
+/// Two consumers find a full block. One of them may be stopped when it has marked the block as
+/// handed over.
 fn handed_over_by_another(new: Shared<Ticket>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(grouped(8, 4));
@@ -62,8 +64,8 @@ fn handed_over_by_another(new: Shared<Ticket>) -> Exploration {
     })
 }
 
-/// A consumer is about to add to the position in a full block. Others empty the ring, and push `n` items into the block
-/// again. In the end `fit` items fit.
+/// A consumer is about to add to the position in a full block. Others empty the ring, and push `n`
+/// items into the block again. In the end `fit` items fit.
 pub(crate) fn added_in_the_next_lap(new: Shared<Ticket>, n: usize, fit: usize) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(grouped(4, 2));
@@ -85,8 +87,8 @@ pub(crate) fn added_in_the_next_lap(new: Shared<Ticket>, n: usize, fit: usize) -
     })
 }
 
-/// A pop from a block that was not full is unfinished. Then the block is filled, and the pop of its last item has ended.
-/// A producer that has observed this is not told that the queue is full.
+/// A pop from a block that was not full is unfinished. Then the block is filled, and the pop of its
+/// last item has ended. A producer that has observed this is not told that the queue is full.
 fn false_full_behind_an_exchange(new: Shared<Ticket>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(grouped(4, 2));
@@ -105,8 +107,8 @@ fn false_full_behind_an_exchange(new: Shared<Ticket>) -> Exploration {
     })
 }
 
-/// Two consumers empty a block. One of them hands the next block over and is dropped. The other one goes on alone, in the
-/// middle of that block, and is cloned there.
+/// Two consumers empty a block. One of them hands the next block over and is dropped. The other one
+/// goes on alone, in the middle of that block, and is cloned there.
 fn another_goes_in_the_next_block(new: Shared<Ticket>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(grouped(8, 4));

@@ -176,7 +176,8 @@ fn given_or_popped_as_two_want_it() -> Exploration {
     })
 }
 
-/// The thief knows only of an item that the owner has popped since, and is given the next one at the same place.
+/// The thief knows only of an item that the owner has popped since, and is given the next one at
+/// the same place.
 fn given_where_another_item_was() -> Exploration {
     explore_four_times_preempted(|| {
         let (mut worker, thief) = queue_of(1);
@@ -195,7 +196,8 @@ fn given_where_another_item_was() -> Exploration {
     })
 }
 
-/// A thief has taken its mark back itself, when the owner was about to give it an item. It marks the block again.
+/// A thief has taken its mark back itself, when the owner was about to give it an item. It marks
+/// the block again.
 fn not_given_after_a_seizure_in_vain() -> Exploration {
     explore_four_times_preempted(|| {
         let (mut worker, thief) = queue_of(1);

@@ -1,9 +1,10 @@
 //! The bounds on preemptions that a search has found for each model, so that it isn't made again.
 //!
-//! The search tries bounds that turn out to have too many executions, which takes as long as all others
-//! together. A line of `found-bounds.txt` has a model's name and, for each run of its program, the bound and
-//! the number of executions: `2:310`, or `all:84`. If a run has another number, the model or its queue has
-//! changed, and the search is made. This writes the file, whose path is relative to the package:
+//! The search tries bounds that turn out to have too many executions, which takes as long as all
+//! others together. A line of `found-bounds.txt` has a model's name and, for each run of its
+//! program, the bound and the number of executions: `2:310`, or `all:84`. If a run has another
+//! number, the model or its queue has changed, and the search is made. This writes the file, whose
+//! path is relative to the package:
 //!
 //! ```console
 //! $ CORELANE_FOUND=found-bounds.txt cargo test -p corelane-models --test models

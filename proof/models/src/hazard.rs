@@ -1,4 +1,5 @@
-//! Hazard pointers without a queue: with fewer steps, so that more executions are tried than in the models of queues.
+//! Hazard pointers without a queue: with fewer steps, so that more executions are tried than in the
+//! models of queues.
 
 use std::sync::Arc;
 
@@ -40,7 +41,8 @@ impl Cell {
     }
 
     fn hazard(&self) -> Hazard<Node> {
-        // SAFETY: the models keep the cell. `replace` retires a node only when `source` no longer points to it.
+        // SAFETY: the models keep the cell. `replace` retires a node only when `source` no longer
+        // points to it.
         unsafe { Hazard::new(&self.domain, &self.source) }.expect("there is memory")
     }
 
@@ -116,7 +118,8 @@ fn replaced_after_use() -> Exploration {
     })
 }
 
-/// A thread reads a node for the last time and drops its hazard, which is the newest, the oldest, or neither.
+/// A thread reads a node for the last time and drops its hazard, which is the newest, the oldest,
+/// or neither.
 fn replaced_when_a_handle_goes() -> Exploration {
     let mut all = goes(0, 0);
     all.add(goes(0, 1));
@@ -184,7 +187,8 @@ fn replaced_by_two() -> Exploration {
     })
 }
 
-/// A node is freed and another node is made at the same address, while a thread protects this address.
+/// A node is freed and another node is made at the same address, while a thread protects this
+/// address.
 fn at_a_used_address() -> Exploration {
     explore(|| {
         let cell = Cell::new(0);

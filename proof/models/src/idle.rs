@@ -183,7 +183,8 @@ fn pushed_twice_while_two_sleep() -> Exploration {
     })
 }
 
-/// A worker finds a task when it is about to sleep, and is woken for it, too: it is counted once. Otherwise later pushes would wake nobody, or too many.
+/// A worker finds a task when it is about to sleep, and is woken for it, too: it is counted once.
+/// Otherwise later pushes would wake nobody, or too many.
 fn counts_one_that_wakes() -> Exploration {
     explore(|| {
         let crew = Crew::of(2);
@@ -200,7 +201,8 @@ fn counts_one_that_wakes() -> Exploration {
     })
 }
 
-/// A thread pushes a task, and waits until it is done. The only worker may be about to sleep, and finds the task at its last look.
+/// A thread pushes a task, and waits until it is done. The only worker may be about to sleep, and
+/// finds the task at its last look.
 fn waits_for_what_was_just_pushed() -> Exploration {
     explore(|| {
         let crew = Crew::of(1);
@@ -232,7 +234,8 @@ fn waits_for_what_was_just_pushed() -> Exploration {
     })
 }
 
-/// A task is pushed without a notification, since a timer seems to be set that will have a worker woken.
+/// A task is pushed without a notification, since a timer seems to be set that will have a worker
+/// woken.
 fn pushed_without_a_notification() -> Exploration {
     explore(|| {
         let crew = Crew::of(1);
@@ -274,7 +277,8 @@ fn waits_until_all_sleep() -> Exploration {
     })
 }
 
-/// A worker finds that another one is about to seize a task, and sleeps: that one wakes it if there is more.
+/// A worker finds that another one is about to seize a task, and sleeps: that one wakes it if there
+/// is more.
 fn sleeps_while_another_seizes() -> Exploration {
     explore(|| {
         let mut owner = fifo::queue_with(blocks_of(2)).expect("small");

@@ -1,7 +1,7 @@
 //! `iffq`: partitions of more than one slot (paper 1 §4.2).
 //!
-//! The common models have partitions of one slot. So in these models no partition is partly full and partly waiting to
-//! be cleared, and no slot is used twice.
+//! The common models have partitions of one slot. So in these models no partition is partly full
+//! and partly waiting to be cleared, and no slot is used twice.
 
 use crate::chunks::{chunks_through, slices_through};
 use crate::explore::{explore_sides, grouped, pop, pop_all, pop_until_closed, push, tiny};

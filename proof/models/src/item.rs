@@ -26,8 +26,8 @@ thread_local! {
 
 struct Entry {
     live: bool,
-    /// Written when the ticket is made and dropped, read when the ticket is looked at. loom finds accesses that are not
-    /// ordered.
+    /// Written when the ticket is made and dropped, read when the ticket is looked at. loom finds
+    /// accesses that are not ordered.
     payload: Rc<UnsafeCell<()>>,
 }
 
@@ -36,13 +36,15 @@ struct Entry {
 pub(crate) struct Ledger(());
 
 impl Ledger {
-    /// Starts an empty ledger. Cells belong to an execution, so each execution opens its own ledger.
+    /// Starts an empty ledger. Cells belong to an execution, so each execution opens its own
+    /// ledger.
     pub(crate) fn open() -> Self {
         LEDGER.with_borrow_mut(Vec::clear);
         Self(())
     }
 
-    /// Checks that no ticket was lost. The drop of each ticket has checked that it was dropped only once.
+    /// Checks that no ticket was lost. The drop of each ticket has checked that it was dropped only
+    /// once.
     pub(crate) fn close(self) {
         LEDGER.with_borrow(|entries| {
             for (number, entry) in entries.iter().enumerate() {
@@ -62,7 +64,8 @@ fn entry(number: u64) -> (Rc<UnsafeCell<()>>, bool) {
 
 /// Takes the payload of item `number` back, as the owner of a pool takes a buffer.
 ///
-/// Fails if the item is still alive, or if the last access to the item does not happen before this call.
+/// Fails if the item is still alive, or if the last access to the item does not happen before this
+/// call.
 pub(crate) fn reclaim(number: u64) {
     let (payload, live) = entry(number);
     assert!(!live, "item {number} should have been popped by now");
@@ -71,8 +74,8 @@ pub(crate) fn reclaim(number: u64) {
 
 /// An item with a destructor, in one non-zero word.
 ///
-/// The word is a number and not an address: a queue that invents or doubles items is detected before anything is freed
-/// twice.
+/// The word is a number and not an address: a queue that invents or doubles items is detected
+/// before anything is freed twice.
 #[derive(Debug)]
 pub(crate) struct Ticket(NonZeroUsize);
 
@@ -119,8 +122,8 @@ impl Drop for Ticket {
     }
 }
 
-// SAFETY: a non-zero number goes through an address and back unchanged. If it is converted back twice, there are two
-// tickets of one number, which the ledger detects.
+// SAFETY: a non-zero number goes through an address and back unchanged. If it is converted back
+// twice, there are two tickets of one number, which the ledger detects.
 unsafe impl Token for Ticket {
     fn into_word(self) -> NonNull<()> {
         let word = NonNull::without_provenance(self.0);
@@ -158,7 +161,8 @@ unsafe impl Token for Number {
     }
 }
 
-/// An item that fills a cache line, so that queues which leave a line of slots unused leave one slot unused.
+/// An item that fills a cache line, so that queues which leave a line of slots unused leave one
+/// slot unused.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(64))]
 pub(crate) struct Wide<T>(T);

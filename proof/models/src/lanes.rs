@@ -91,7 +91,8 @@ fn two_consumers_give_back() -> Exploration {
     })
 }
 
-/// A consumer that finds a lane empty gives back what another one has read, and not given back yet. The producer needs it.
+/// A consumer that finds a lane empty gives back what another one has read, and not given back yet.
+/// The producer needs it.
 fn given_back_by_another() -> Exploration {
     explore_shared(|| {
         let (tx, rx) = Heir::<Pair>::both(1, Config::new(3).first(u64::MAX - 1)).expect("small");
@@ -128,7 +129,8 @@ fn slices_of_a_lane() -> Exploration {
     })
 }
 
-/// A consumer is overtaken by another one and by the producer. There is always an item, so its pop doesn't say empty.
+/// A consumer is overtaken by another one and by the producer. There is always an item, so its pop
+/// doesn't say empty.
 fn false_empty_when_overtaken() -> Exploration {
     explore_shared(|| {
         let (tx, rx) = sides(1);

@@ -3,9 +3,9 @@
 use corelane_loom::lamport::lazy::Llq;
 
 use crate::queue::SingleSubject;
-use crate::{Model, narrow};
+use crate::{Model, whole_lines};
 
 /// With two items in a line, two slots stay unused.
 pub(crate) fn models() -> Vec<Model> {
-    whole_lines::models(SingleSubject::whole_lines::<Llq>(), 3)
+    whole_lines::models(SingleSubject::narrow::<Llq>(), 3)
 }

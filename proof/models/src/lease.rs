@@ -1,4 +1,5 @@
-//! Leases without a queue: with fewer steps, so that more executions are tried than in the models of queues.
+//! Leases without a queue: with fewer steps, so that more executions are tried than in the models
+//! of queues.
 
 use std::sync::Arc;
 
@@ -25,7 +26,8 @@ pub(crate) fn models() -> Vec<Model> {
     ]
 }
 
-/// A lease of a number, and its first two users. loom checks that no two threads use the number at the same time.
+/// A lease of a number, and its first two users. loom checks that no two threads use the number at
+/// the same time.
 fn two_users() -> (Arc<Lease<u64>>, User<u64>, User<u64>) {
     let lease = Arc::new(Lease::default());
     let user = User::new(0);
@@ -94,7 +96,8 @@ fn revoked_in_use() -> Exploration {
     })
 }
 
-/// A user that revokes the lease is refused, since its holder is at work. Another user finds the lease revoked.
+/// A user that revokes the lease is refused, since its holder is at work. Another user finds the
+/// lease revoked.
 fn revoked_and_taken_by_another() -> Exploration {
     explore(|| {
         let (lease, mut user, mut other) = two_users();
@@ -166,7 +169,8 @@ fn taken_back() -> Exploration {
     })
 }
 
-/// The last user that is left takes the value back at the end of its use, after another one has used it.
+/// The last user that is left takes the value back at the end of its use, after another one has
+/// used it.
 fn taken_back_after_another_use() -> Exploration {
     explore(|| {
         let (lease, mut user, mut other) = two_users();

@@ -1,45 +1,51 @@
 //! Models of the queues: small concurrent programs that loom runs in every execution that the C11
 //! memory model allows.
 //!
-//! A model is a function that panics if in some execution an item is lost, doubled, reordered, or seen before it is
-//! ready. [`all`] lists the models, and the tests of this crate run each.
+//! A model is a function that panics if in some execution an item is lost, doubled, reordered, or
+//! seen before it is ready. [`all`] lists the models, and the tests of this crate run each.
 //!
-//! - `one_to_one` has models for every queue, `chunks` for queues between one producer and one consumer, `shared` for
-//!   queues with several handles on a side. A line in the library's registry gives a queue all of these. `lq` needs no
-//!   others.
+//! - `one_to_one` has models for every queue, `chunks` for queues between one producer and one
+//!   consumer, `shared` for queues with several handles on a side. A line in the library's registry
+//!   gives a queue all of these. `lq` needs no others.
 //! - A file per algorithm has models of the special cases that its paper names.
 //! - `seeded` has a copy of each algorithm's mechanism with a bug that must be found.
 //!
-//! Models have two threads, rings of one to eight slots, and counters that wrap meanwhile. A model is run in all
-//! executions if there are fewer than three thousand. Otherwise it is run in all executions with at most three
-//! preemptions, or two or one if there are still too many: [`Exploration`] says which. The models in `shared` have
-//! three threads, and at most two preemptions if not all. The models in [`big`] have three threads, and take minutes.
+//! Models have two threads, rings of one to eight slots, and counters that wrap meanwhile. A model
+//! is run in all executions if there are fewer than three thousand. Otherwise it is run in all
+//! executions with at most three preemptions, or two or one if there are still too many:
+//! [`Exploration`] says which. The models in `shared` have three threads, and at most two
+//! preemptions if not all. The models in [`big`] have three threads, and take minutes.
 //!
 //! # The ordering table
 //!
-//! Each run notes every atomic access with its place and ordering ([`Site`]). A model can be run again
-//! with the ordering of one site weaker ([`Model::run_weakened`]). If no model fails then, the ordering
-//! is too strong or a model is missing. `lane verify` does this for all sites of all queues.
+//! Each run notes every atomic access with its place and ordering ([`Site`]). A model can be run
+//! again with the ordering of one site weaker ([`Model::run_weakened`]). If no model fails then,
+//! the ordering is too strong or a model is missing. `lane verify` does this for all sites of all
+//! queues.
 //!
 //! # What loom does not see, and what is done about it
 //!
 //! - *It hides executions* if a thread loads a variable before it stores to it (tokio-rs/loom#166,
 //!   #392). The facade's loads take turns, so these executions are run; see `memory/loom.rs`.
-//! - *It never fails a weak compare-and-swap spuriously.* The facade does: a model is run once more for each weak
-//!   compare-and-swap of each thread. In that run the compare-and-swap fails when the thread first executes it, and
-//!   returns a value that a load could read. (A strong compare-and-swap that fails always reads the newest value.)
-//! - *It treats sequentially consistent accesses as acquire and release.* The facade refuses them. A queue that needs
-//!   more would use `fence(SeqCst)`, which loom makes a little too strong: it also acquires from all earlier fences of
-//!   this kind. An acquire fence also acquires from the loads of other threads that happen before it.
-//! - *A read-modify-write reads the newest value in the order of execution.* So an ordering that matters only between
-//!   read-modify-writes of two variables can't be shown to be needed.
-//! - *It remembers [seven values](LOOM_KEEPS_VALUES) of a variable.* Runs count the values, and the tests refuse models
-//!   with more.
+//! - *It never fails a weak compare-and-swap spuriously.* The facade does: a model is run once more
+//!   for each weak compare-and-swap of each thread. In that run the compare-and-swap fails when the
+//!   thread first executes it, and returns a value that a load could read. (A strong
+//!   compare-and-swap that fails always reads the newest value.)
+//! - *It treats sequentially consistent accesses as acquire and release.* The facade refuses them.
+//!   A queue that needs more would use `fence(SeqCst)`, which loom makes a little too strong: it
+//!   also acquires from all earlier fences of this kind. An acquire fence also acquires from the
+//!   loads of other threads that happen before it.
+//! - *A read-modify-write reads the newest value in the order of execution.* So an ordering that
+//!   matters only between read-modify-writes of two variables can't be shown to be needed.
+//! - *It remembers [seven values](LOOM_KEEPS_VALUES) of a variable.* Runs count the values, and the
+//!   tests refuse models with more.
 //! - *It is fair*: a thread that has waited never sees a value older than one it could see before.
-//! - *Its condition variables* have no spurious wake-ups, and wake the thread first that has waited longest.
+//! - *Its condition variables* have no spurious wake-ups, and wake the thread first that has waited
+//!   longest.
 //! - *It has at most five threads*. Models use two or three.
-//! - *Loads only see earlier stores*: there is no load buffering. Load buffering, compilers, and everything else that
-//!   is not in a model are left to histories at full speed and to ThreadSanitizer.
+//! - *Loads only see earlier stores*: there is no load buffering. Load buffering, compilers, and
+//!   everything else that is not in a model are left to histories at full speed and to
+//!   ThreadSanitizer.
 
 mod b_queue;
 mod batched_lamport;
@@ -127,16 +133,18 @@ pub struct Model {
 pub struct Exploration {
     /// How many executions.
     pub executions: usize,
-    /// The bound on preemptions, if there is one: a thread that could continue is interrupted at most so often.
+    /// The bound on preemptions, if there is one: a thread that could continue is interrupted at
+    /// most so often.
     pub preemptions: Option<usize>,
-    /// The runs of the program: one, and one more for each set of compare-and-swaps that fail spuriously.
+    /// The runs of the program: one, and one more for each set of compare-and-swaps that fail
+    /// spuriously.
     pub runs: Vec<Run>,
     /// Every atomic access, with the ordering that the source asks for.
     pub sites: BTreeSet<Site>,
     /// How many weak compare-and-swaps were also run with a spurious failure.
     pub spurious_failures: usize,
-    /// The largest number of values that a variable had had when a thread read it, in one execution, while there were
-    /// two threads. [loom keeps the last seven](LOOM_KEEPS_VALUES).
+    /// The largest number of values that a variable had had when a thread read it, in one
+    /// execution, while there were two threads. [loom keeps the last seven](LOOM_KEEPS_VALUES).
     pub most_values: usize,
     /// Whether the ordering that was to be weakened was reached.
     pub weakened: bool,
@@ -158,8 +166,8 @@ impl Exploration {
     }
 }
 
-/// Most executions of a model in which loom sees no access, neither of atomics nor of cells: loom still chooses which
-/// of the two threads runs first.
+/// Most executions of a model in which loom sees no access, neither of atomics nor of cells: loom
+/// still chooses which of the two threads runs first.
 pub const VACUOUS: usize = 2;
 
 /// How many values of a variable loom remembers. A load never sees an older one.
@@ -190,13 +198,14 @@ impl Model {
         Self { name: format!("{}_{of}", self.name).leak(), ..self }
     }
 
-    /// Runs the model in all executions, within the bounds that were found before. Panics if an execution fails.
+    /// Runs the model in all executions, within the bounds that were found before. Panics if an
+    /// execution fails.
     pub fn run(&self) -> Exploration {
         self.run_within(found::of(&self.to_string()))
     }
 
-    /// The same within these bounds, each for a run of its program. Without them, or if there are other numbers of
-    /// executions, searches for bounds.
+    /// The same within these bounds, each for a run of its program. Without them, or if there are
+    /// other numbers of executions, searches for bounds.
     pub fn run_within(&self, runs: &[Run]) -> Exploration {
         found::with(runs, || (self.run)())
     }
@@ -307,8 +316,9 @@ fn by_registry() -> Vec<Model> {
     models
 }
 
-/// Models that every queue has, but for those that are left out of this queue: they would change a variable more often
-/// than [loom remembers](LOOM_KEEPS_VALUES), or take long and test a part that the queue doesn't have.
+/// Models that every queue has, but for those that are left out of this queue: they would change a
+/// variable more often than [loom remembers](LOOM_KEEPS_VALUES), or take long and test a part that
+/// the queue doesn't have.
 fn without(left_out: &[&str], mut models: Vec<Model>) -> Vec<Model> {
     models.retain(|model| !left_out.contains(&model.name));
     models
@@ -335,8 +345,9 @@ fn of_bounded<T: Cargo, N: Cargo + Copy>(subject: SharedSubject<T, N>) -> Vec<Mo
     models
 }
 
-/// Models of parts of different queues that work together, and long ones of one queue. Other models show that the orderings are needed. So these
-/// are tests, and not in the table, which would repeat the parts.
+/// Models of parts of different queues that work together, and long ones of one queue. Other models
+/// show that the orderings are needed. So these are tests, and not in the table, which would repeat
+/// the parts.
 pub fn mixed() -> Vec<Model> {
     let mut models = ring::mixed();
     models.extend(unbounded::mixed());

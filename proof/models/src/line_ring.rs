@@ -5,11 +5,12 @@ use corelane_loom::line_ring::{Heir, LineRing};
 
 use crate::explore::{both, explore};
 use crate::queue::{Of, SingleSubject};
-use crate::{Exploration, Model, narrow};
+use crate::{Exploration, Model, whole_lines};
 
 pub(crate) fn models() -> Vec<Model> {
-    // With two items in a line: a consumer may see a line half full, but leaves and frees only whole lines.
-    let mut models = whole_lines::models(SingleSubject::whole_lines::<LineRing>(), 1);
+    // With two items in a line: a consumer may see a line half full, but leaves and frees only
+    // whole lines.
+    let mut models = whole_lines::models(SingleSubject::narrow::<LineRing>(), 1);
     let of = Of::any::<LineRing, Item>();
     models.push(of.model("consumer_follows_another", consumer_follows_another));
     models.push(of.model("producer_follows_another", producer_follows_another));
@@ -28,7 +29,8 @@ fn sides() -> (Heir<Item>, Heir<Item>) {
     Heir::both(Config::new(2).first(u64::MAX)).expect("small")
 }
 
-/// A consumer goes on where another one has stopped, while the producer fills the lines that both give back.
+/// A consumer goes on where another one has stopped, while the producer fills the lines that both
+/// give back.
 fn consumer_follows_another() -> Exploration {
     explore(|| {
         let (tx, rx) = sides();

@@ -44,7 +44,8 @@ fn push(tx: &mut Producer<Ticket>, item: Ticket) {
     tx.push(item).expect("the consumers are there");
 }
 
-/// One slot: each side waits for the other. In the end the consumer is told that the queue is closed.
+/// One slot: each side waits for the other. In the end the consumer is told that the queue is
+/// closed.
 fn waiting_transfer() -> Exploration {
     explore_sides(
         new::<Ticket>,
@@ -118,7 +119,8 @@ fn two_producers_wait_for_a_slice() -> Exploration {
     })
 }
 
-/// One consumer waits. Another consumer, which doesn't wait, may take the item that the first is woken for.
+/// One consumer waits. Another consumer, which doesn't wait, may take the item that the first is
+/// woken for.
 fn one_consumer_waits_and_one_does_not() -> Exploration {
     explore_shared(|| {
         let (mut tx, rx) = new::<Ticket>(tiny(2));
@@ -133,7 +135,8 @@ fn one_consumer_waits_and_one_does_not() -> Exploration {
     })
 }
 
-/// One producer waits. Another producer, which doesn't wait, may take the slot that the first is woken for.
+/// One producer waits. Another producer, which doesn't wait, may take the slot that the first is
+/// woken for.
 fn one_producer_waits_and_one_does_not() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = new::<Ticket>(tiny(1));
@@ -171,7 +174,8 @@ fn both_sides_wait() -> Exploration {
     })
 }
 
-/// Two consumers wait. The producer pushes an item and is dropped: one consumer gets the item, both are woken.
+/// Two consumers wait. The producer pushes an item and is dropped: one consumer gets the item, both
+/// are woken.
 fn closed_while_consumers_wait() -> Exploration {
     explore_shared(|| {
         let (mut tx, rx) = new::<Ticket>(tiny(2));
@@ -184,8 +188,8 @@ fn closed_while_consumers_wait() -> Exploration {
     })
 }
 
-/// Two producers wait. The consumer pops an item and is dropped: one producer finds room, the other gets its item back
-/// or finds room.
+/// Two producers wait. The consumer pops an item and is dropped: one producer finds room, the other
+/// gets its item back or finds room.
 fn closed_while_producers_wait() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = new::<Ticket>(tiny(1));
@@ -238,7 +242,8 @@ fn closed_by_the_last_of_two_consumers() -> Exploration {
     })
 }
 
-/// A producer is dropped after it was cloned: a waiting consumer is not told that the queue is closed.
+/// A producer is dropped after it was cloned: a waiting consumer is not told that the queue is
+/// closed.
 fn clones_hold_it_open() -> Exploration {
     explore_shared(|| {
         let (tx, mut rx) = new::<Ticket>(tiny(2));

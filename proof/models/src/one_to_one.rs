@@ -61,8 +61,8 @@ pub(crate) fn transfer_three<P: Tx, C: Rx>(new: New<P, C>) -> Exploration {
     )
 }
 
-/// Neither side waits. All accepted items come out in order, now or later, and no others. The queue never has more
-/// items than fit. Afterwards all slots are free again.
+/// Neither side waits. All accepted items come out in order, now or later, and no others. The queue
+/// never has more items than fit. Afterwards all slots are free again.
 pub(crate) fn attempts<P: Tx, C: Rx>(new: New<P, C>) -> Exploration {
     explore_sides(
         new,
@@ -101,8 +101,8 @@ pub(crate) fn attempts<P: Tx, C: Rx>(new: New<P, C>) -> Exploration {
     )
 }
 
-/// In a queue of C slots, all that the consumer did before it popped item k happens before the push of item k + C
-/// returns. So the producer may count, and reuse the buffer of item k.
+/// In a queue of C slots, all that the consumer did before it popped item k happens before the push
+/// of item k + C returns. So the producer may count, and reuse the buffer of item k.
 fn pool_of_buffers<P: Tx, C: Rx>(new: New<P, C>) -> Exploration {
     explore_sides(
         new,
@@ -125,7 +125,8 @@ fn pool_of_buffers<P: Tx, C: Rx>(new: New<P, C>) -> Exploration {
     )
 }
 
-/// The producer is dropped right after its last push: a consumer gets all items first, then `Closed` for ever.
+/// The producer is dropped right after its last push: a consumer gets all items first, then
+/// `Closed` for ever.
 pub(crate) fn producer_closes<P: Tx, C: Rx>(new: New<P, C>) -> Exploration {
     explore_sides(
         new,

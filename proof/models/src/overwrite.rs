@@ -1,4 +1,5 @@
-//! `bbq-drop-old`: consumers read items that may be overwritten meanwhile (paper 3 §2.4.3), and the three bugs of §2.5.
+//! `bbq-drop-old`: consumers read items that may be overwritten meanwhile (paper 3 §2.4.3), and the
+//! three bugs of §2.5.
 
 use std::ops::Range;
 
@@ -92,8 +93,8 @@ pub(crate) fn drain<T: Cargo>(rx: &mut impl Pops<Item = T>) -> Vec<u64> {
     }
 }
 
-/// Checks that each consumer got items in order, and that the popped and the `lost` items together are the `pushed`
-/// items.
+/// Checks that each consumer got items in order, and that the popped and the `lost` items together
+/// are the `pushed` items.
 pub(crate) fn nothing_is_unaccounted_for(popped: &[Vec<u64>], lost: u64, pushed: u64) {
     assert!(popped.iter().all(|numbers| numbers.is_sorted()), "{popped:?}");
     let mut all = popped.concat();
@@ -156,13 +157,14 @@ fn closes_when_overwritten() -> Exploration {
     )
 }
 
-/// The consumer is dropped while the producer pushes its last item and is dropped. The last handle frees the memory
-/// that both have used.
+/// The consumer is dropped while the producer pushes its last item and is dropped. The last handle
+/// frees the memory that both have used.
 fn teardown_races_push() -> Exploration {
     explore_sides(queue::<Pair>, tiny(2), |mut tx| push_all(&mut tx, 0..1), drop, done)
 }
 
-/// §2.5, bug 1: a block that another producer has already entered in this lap doesn't count as unfinished.
+/// §2.5, bug 1: a block that another producer has already entered in this lap doesn't count as
+/// unfinished.
 fn bug_1_busy_behind_another() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue::<Pair>(grouped(4, 2));
@@ -194,7 +196,8 @@ fn bug_2_empty_at_the_same_lap() -> Exploration {
     })
 }
 
-/// §2.5, bug 3: an item that a fast producer overwrites while it is read isn't returned, with several handles too.
+/// §2.5, bug 3: an item that a fast producer overwrites while it is read isn't returned, with
+/// several handles too.
 fn bug_3_overwritten_while_read() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue::<Pair>(tiny(2));
@@ -244,7 +247,8 @@ fn two_producers_overwrite() -> Exploration {
     })
 }
 
-/// A producer may be stopped in the middle of a push. A push a lap later says busy. No accepted item is lost uncounted.
+/// A producer may be stopped in the middle of a push. A push a lap later says busy. No accepted
+/// item is lost uncounted.
 fn producer_stands_still() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue::<u64>(tiny(2));
@@ -298,8 +302,8 @@ fn overtaken_twice() -> Exploration {
     })
 }
 
-/// A producer is cloned while the consumer looks for items. It is alone again when its clone has pushed and was
-/// dropped.
+/// A producer is cloned while the consumer looks for items. It is alone again when its clone has
+/// pushed and was dropped.
 fn producer_comes_and_goes() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue::<u64>(tiny(2));
@@ -318,7 +322,8 @@ fn producer_comes_and_goes() -> Exploration {
     })
 }
 
-/// A consumer is cloned while the producer overwrites. It is alone again when its clone has popped and was dropped.
+/// A consumer is cloned while the producer overwrites. It is alone again when its clone has popped
+/// and was dropped.
 fn consumer_comes_and_goes() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue::<u64>(tiny(2));
@@ -353,8 +358,8 @@ fn producer_moves_within_a_block() -> Exploration {
     })
 }
 
-/// Two items are pushed while a consumer pops the oldest item, which may be overwritten. There is always an item, so
-/// the pop doesn't say empty.
+/// Two items are pushed while a consumer pops the oldest item, which may be overwritten. There is
+/// always an item, so the pop doesn't say empty.
 fn false_empty_when_overtaken(pushed: u64, has_other: bool) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = queue::<u64>(tiny(2));
@@ -393,8 +398,9 @@ fn producer_with_an_old_head() -> Exploration {
     })
 }
 
-/// A slice is pushed with a head that other producers have moved on a lap ago, over items that one of them has written.
-/// The producer that entered the block again has executed no fence since: a fence would order the two writes by chance.
+/// A slice is pushed with a head that other producers have moved on a lap ago, over items that one
+/// of them has written. The producer that entered the block again has executed no fence since: a
+/// fence would order the two writes by chance.
 fn slice_with_an_old_head() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue::<u64>(grouped(4, 2));

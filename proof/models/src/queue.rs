@@ -1,7 +1,7 @@
 //! The queues as the models see them: functions that make handles.
 //!
-//! Most models take boxed handles, so that they are compiled once for all queues. Models of an algorithm's own calls
-//! take its own handles.
+//! Most models take boxed handles, so that they are compiled once for all queues. Models of an
+//! algorithm's own calls take its own handles.
 
 use std::panic::RefUnwindSafe;
 
@@ -146,7 +146,8 @@ impl SingleSubject<Ticket, Number> {
     }
 }
 
-/// A queue that may have several handles on a side, as a queue of tickets and as a queue of numbers.
+/// A queue that may have several handles on a side, as a queue of tickets and as a queue of
+/// numbers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SharedSubject<T, N> {
     pub(crate) of: Of,

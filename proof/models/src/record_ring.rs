@@ -1,4 +1,5 @@
-//! `recordring`: records of several words, the skipped end of the ring, and handles that go on where others stopped.
+//! `recordring`: records of several words, the skipped end of the ring, and handles that go on
+//! where others stopped.
 //!
 //! Rings have 8 words. Records take 1 to 3 of them, with their header.
 
@@ -216,7 +217,8 @@ fn producer_follows_another() -> Exploration {
     })
 }
 
-/// A consumer goes on where another one has stopped, while the producer writes over what both give back.
+/// A consumer goes on where another one has stopped, while the producer writes over what both give
+/// back.
 fn consumer_follows_another() -> Exploration {
     explore(|| {
         let (tx, rx) = Heir::both(config(2)).expect("small");

@@ -1,5 +1,5 @@
-//! `ring` in its modes: threads of a side finish in the order in which they began, in any order, or one at a time;
-//! full, empty and in between (paper 3 §2.2).
+//! `ring` in its modes: threads of a side finish in the order in which they began, in any order, or
+//! one at a time; full, empty and in between (paper 3 §2.2).
 
 use corelane_loom::ring::{HeadTail, InOrder, Mode, RelaxedTail, Ring};
 use corelane_loom::{TryPopError, TryPushError};
@@ -15,7 +15,8 @@ use crate::shared::{
 };
 use crate::{Exploration, Model};
 
-/// Of models that every queue has, with one call of a side at a time: each call changes the only word of its side twice.
+/// Of models that every queue has, with one call of a side at a time: each call changes the only
+/// word of its side twice.
 pub(crate) const LEFT_OUT: &[&str] = &[
     "order_past_another_producer",
     "false_empty_behind_a_head",
@@ -61,8 +62,8 @@ fn subject<P: Mode, C: Mode>() -> SharedSubject<Ticket, Number> {
     SharedSubject::new::<Ring<P, C>>()
 }
 
-/// Models of the cooperation of both sides, for sides in different modes. The cooperation of threads on one side
-/// doesn't depend on the other side's mode.
+/// Models of the cooperation of both sides, for sides in different modes. The cooperation of
+/// threads on one side doesn't depend on the other side's mode.
 fn of_sides<P: Mode, C: Mode>() -> [Model; 4] {
     let SharedSubject { of, tickets, numbers } = subject::<P, C>();
     [
@@ -94,8 +95,8 @@ fn told() -> Arc<AtomicBool> {
     Arc::new(AtomicBool::new(false))
 }
 
-/// One consumer is taking the only item, and another consumer has been told that the queue is empty. Then a push that
-/// finds no room doesn't say full.
+/// One consumer is taking the only item, and another consumer has been told that the queue is
+/// empty. Then a push that finds no room doesn't say full.
 fn full_while_it_is_emptied(new: Shared<Ticket>) -> Exploration {
     explore_shared(move || {
         let (mut tx, rx) = new(tiny(1));
@@ -119,8 +120,8 @@ fn full_while_it_is_emptied(new: Shared<Ticket>) -> Exploration {
     })
 }
 
-/// The opposite: one producer is filling the only slot, and another producer has been told that the queue is full. Then
-/// a pop doesn't say empty.
+/// The opposite: one producer is filling the only slot, and another producer has been told that the
+/// queue is full. Then a pop doesn't say empty.
 fn empty_while_it_is_filled(new: Shared<Ticket>) -> Exploration {
     explore_shared(move || {
         let (tx, mut rx) = new(tiny(1));
@@ -145,8 +146,8 @@ fn empty_while_it_is_filled(new: Shared<Ticket>) -> Exploration {
     })
 }
 
-/// Two producers reserve a slice each and finish in any order: the second slice doesn't become visible before the
-/// first, and neither slice is split.
+/// Two producers reserve a slice each and finish in any order: the second slice doesn't become
+/// visible before the first, and neither slice is split.
 fn shown_in_the_order_taken(new: Shared<Number>) -> Exploration {
     explore_shared(move || {
         let (tx, mut rx) = new(tiny(4));
@@ -171,7 +172,8 @@ fn shown_in_the_order_taken(new: Shared<Number>) -> Exploration {
     })
 }
 
-/// Two consumers take an item each and finish in any order: no slot becomes free before all earlier slots.
+/// Two consumers take an item each and finish in any order: no slot becomes free before all earlier
+/// slots.
 fn freed_in_the_order_taken(new: Shared<Ticket>) -> Exploration {
     explore_shared(move || {
         let (mut tx, rx) = new(tiny(2));
@@ -237,9 +239,9 @@ fn slices_of_nothing(new: Shared<Number>) -> Exploration {
     })
 }
 
-/// Two producers compete for the slot that a consumer frees. A producer that observes the other's item in the slot
-/// also observes that the slot was freed. Otherwise the number of free slots would be negative, which wraps to a
-/// large number (row `head_tail_reordered`).
+/// Two producers compete for the slot that a consumer frees. A producer that observes the other's
+/// item in the slot also observes that the slot was freed. Otherwise the number of free slots would
+/// be negative, which wraps to a large number (row `head_tail_reordered`).
 fn head_tail_reordered(new: Shared<Ticket>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(tiny(1));
@@ -257,7 +259,8 @@ fn head_tail_reordered(new: Shared<Ticket>) -> Exploration {
     })
 }
 
-/// Two consumers compete for the item that a producer pushes. The ring is so large that nothing else delays them.
+/// Two consumers compete for the item that a producer pushes. The ring is so large that nothing
+/// else delays them.
 fn head_tail_reordered_of_consumers(new: Shared<Ticket>) -> Exploration {
     explore_shared(move || {
         let (mut tx, rx) = new(tiny(16));
@@ -317,7 +320,8 @@ fn all_or_nothing<M: Mode>() -> Exploration {
     })
 }
 
-/// The first push to begin may finish last. No item becomes visible before it has finished, and then all do.
+/// The first push to begin may finish last. No item becomes visible before it has finished, and
+/// then all do.
 fn shown_by_the_last(new: Shared<Ticket>) -> Exploration {
     explore_shared(move || {
         let (tx, mut rx) = new(tiny(16));
@@ -359,8 +363,8 @@ fn freed_by_the_last(new: Shared<Ticket>) -> Exploration {
     })
 }
 
-/// While one consumer looks at items, another consumer doesn't get them. The items that the first consumer leaves stay
-/// in the queue.
+/// While one consumer looks at items, another consumer doesn't get them. The items that the first
+/// consumer leaves stay in the queue.
 fn kept_from_others() -> Exploration {
     explore_shared(|| {
         let (mut tx, rx) = own::<Ring<HeadTail>, Ticket>(tiny(2));
@@ -386,8 +390,8 @@ fn kept_from_others() -> Exploration {
     })
 }
 
-/// One consumer looks at the only item and leaves it. The other consumer may take the item, but not while the first one
-/// looks.
+/// One consumer looks at the only item and leaves it. The other consumer may take the item, but not
+/// while the first one looks.
 fn looked_at_and_left() -> Exploration {
     explore_shared(|| {
         let (mut tx, rx) = own::<Ring<HeadTail>, Ticket>(tiny(1));
@@ -410,8 +414,8 @@ fn looked_at_and_left() -> Exploration {
     })
 }
 
-/// One producer claims two slots and fills both, while another producer tries to push: the first producer's items
-/// become visible together, one behind the other.
+/// One producer claims two slots and fills both, while another producer tries to push: the first
+/// producer's items become visible together, one behind the other.
 fn claimed_before_others() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = own::<Ring<HeadTail>, Ticket>(tiny(4));
@@ -440,8 +444,8 @@ fn claimed_before_others() -> Exploration {
     })
 }
 
-/// One producer claims the only slot and fills nothing. Another producer pushes when the slot's last item has been
-/// taken. No item is lost, whichever producer is first.
+/// One producer claims the only slot and fills nothing. Another producer pushes when the slot's
+/// last item has been taken. No item is lost, whichever producer is first.
 fn claimed_and_left() -> Exploration {
     explore_shared(|| {
         let (tx, mut rx) = own::<Ring<HeadTail>, Ticket>(tiny(1));

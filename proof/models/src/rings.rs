@@ -1,8 +1,8 @@
-//! Lists between several threads, which are never full: of rings (Morrison, Afek 2013; Romanov, Koval 2023; paper 5
-//! §IV.B), and of nodes (Michael, Scott 1996).
+//! Lists between several threads, which are never full: of rings (Morrison, Afek 2013; Romanov,
+//! Koval 2023; paper 5 §IV.B), and of nodes (Michael, Scott 1996).
 //!
-//! Rings have one slot or two here, so that threads go from one to the next all the time. A handle that accesses a
-//! freed node panics: the facade checks each access.
+//! Rings have one slot or two here, so that threads go from one to the next all the time. A handle
+//! that accesses a freed node panics: the facade checks each access.
 
 use corelane_loom::list::michael_scott::Msq;
 use corelane_loom::rings::lcrq::LcrqAny;
@@ -39,7 +39,8 @@ pub(crate) fn models() -> Vec<Model> {
     models
 }
 
-/// The common models that don't fill the queue, and models of threads that move from one ring, or node, to the next.
+/// The common models that don't fill the queue, and models of threads that move from one ring, or
+/// node, to the next.
 pub(crate) fn of_queue(subject: SharedSubject<Ticket, Number>) -> Vec<Model> {
     let SharedSubject { of, tickets, .. } = subject;
     let mut models = models_where_all_fits(subject);
@@ -71,8 +72,8 @@ fn of_rings(subject: SharedSubject<Ticket, Number>) -> Vec<Model> {
     ]
 }
 
-/// A ring for one item is filled, closed and followed by another ring, while the consumer looks for items. The item
-/// that was pushed just before the ring was closed is not lost.
+/// A ring for one item is filled, closed and followed by another ring, while the consumer looks for
+/// items. The item that was pushed just before the ring was closed is not lost.
 fn pushed_while_another_is_hung<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(tiny(1));
@@ -85,8 +86,8 @@ fn pushed_while_another_is_hung<T: Cargo>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// Two threads leave an empty ring at the same time: the ring is retired once, and neither thread accesses it after it
-/// was freed.
+/// Two threads leave an empty ring at the same time: the ring is retired once, and neither thread
+/// accesses it after it was freed.
 fn left_by_two<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(tiny(1));
@@ -152,8 +153,9 @@ fn late_consumer<T: Cargo>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// There are two items, in a ring each. One consumer pops an item after both were pushed. The other consumer starts
-/// after the first push. There is always an item, so the other consumer's pop doesn't say empty.
+/// There are two items, in a ring each. One consumer pops an item after both were pushed. The other
+/// consumer starts after the first push. There is always an item, so the other consumer's pop
+/// doesn't say empty.
 fn false_empty_between_rings<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, rx) = new(tiny(1));
@@ -181,8 +183,8 @@ fn false_empty_between_rings<T: Cargo>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// A consumer leaves a ring, or nodes, and scans the hazards. Meanwhile another thread drops a handle and makes two:
-/// the second new handle reuses the record of the dropped handle.
+/// A consumer leaves a ring, or nodes, and scans the hazards. Meanwhile another thread drops a
+/// handle and makes two: the second new handle reuses the record of the dropped handle.
 fn handles_come_and_go<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(tiny(1));
@@ -203,8 +205,8 @@ fn handles_come_and_go<T: Cargo>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// The consumers are dropped. Pushes allocate no more than one ring, and then say closed. The items that are left are
-/// dropped once.
+/// The consumers are dropped. Pushes allocate no more than one ring, and then say closed. The items
+/// that are left are dropped once.
 fn consumers_go<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, rx) = new(tiny(1));
@@ -244,14 +246,16 @@ fn teardown_races_push<T: Cargo>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// A consumer is taking an item, and another consumer gets the position of the same slot a lap later. The other
-/// consumer leaves a mark, and an item that is pushed meanwhile goes into another slot.
+/// A consumer is taking an item, and another consumer gets the position of the same slot a lap
+/// later. The other consumer leaves a mark, and an item that is pushed meanwhile goes into another
+/// slot.
 fn given_while_in_use<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_twice_preempted(move || {
         let (mut tx, mut last) = new(tiny(1));
         let mut items = items::<T>(4).into_iter();
         let mut next = || items.next().expect("there are four");
-        // A consumer that has just popped an item takes the next position without looking into the slot first.
+        // A consumer that has just popped an item takes the next position without looking into the
+        // slot first.
         let consumers = [0, 1].map(|number| {
             let mut rx = last.another();
             push(&mut tx, next());
@@ -276,8 +280,8 @@ fn given_while_in_use<T: Cargo>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// A producer appends a node, another producer moves `tail` to this node in its place, and a third producer reads the
-/// node from `tail`.
+/// A producer appends a node, another producer moves `tail` to this node in its place, and a third
+/// producer reads the node from `tail`.
 fn helped_push<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_twice_preempted(move || {
         let (tx, mut rx) = new(tiny(1));
@@ -294,8 +298,8 @@ fn helped_push<T: Cargo>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// A consumer has popped an item, and looks for the next item while it is being pushed. The consumer may take the
-/// position first; then the item goes to another position.
+/// A consumer has popped an item, and looks for the next item while it is being pushed. The
+/// consumer may take the position first; then the item goes to another position.
 fn one_pop_too_many<T: Cargo>(new: Shared<T>, config: Config) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(config);
@@ -310,15 +314,16 @@ fn one_pop_too_many<T: Cargo>(new: Shared<T>, config: Config) -> Exploration {
     })
 }
 
-/// The same with two consumers: one of them moves `tail` past both positions, perhaps before the other has looked into
-/// its slot.
+/// The same with two consumers: one of them moves `tail` past both positions, perhaps before the
+/// other has looked into its slot.
 fn two_pops_too_many<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut one) = new(tiny(2));
         let mut other = one.another();
         let mut items = items::<T>(3).into_iter();
         items.by_ref().take(2).for_each(|item| push(&mut tx, item));
-        // A consumer that has just popped an item takes the next position without looking into the slot first.
+        // A consumer that has just popped an item takes the next position without looking into the
+        // slot first.
         assert_eq!((look(&mut one, 1), look(&mut other, 1)), (vec![0], vec![1]));
         let last = items.next().expect("a third");
         let consumer = start(move || (look(&mut other, 1), other));
@@ -333,7 +338,8 @@ fn two_pops_too_many<T: Cargo>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// A new handle starts in the ring that another producer has just appended: the ring is initialized.
+/// A new handle starts in the ring that another producer has just appended: the ring is
+/// initialized.
 fn producer_comes<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(tiny(2));
@@ -348,7 +354,8 @@ fn producer_comes<T: Cargo>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// A consumer is about to take an item. Other threads visit its slot a lap later, to take and to put an item.
+/// A consumer is about to take an item. Other threads visit its slot a lap later, to take and to
+/// put an item.
 fn taken_a_lap_later<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(tiny(2));

@@ -16,8 +16,8 @@ use crate::queue::{Another, Shared, SharedSubject};
 use crate::shared::{all_are_there, are_equal, attempts, drain, items, join, look, start, take};
 use crate::{Exploration, Model};
 
-/// Of models that every queue has: a call that finds no index to take advances both sides by a position, each time the
-/// sides meet.
+/// Of models that every queue has: a call that finds no index to take advances both sides by a
+/// position, each time the sides meet.
 pub(crate) const LEFT_OUT: &[&str] = &[
     "transfer",
     "transfer_three",
@@ -53,7 +53,8 @@ fn told() -> Arc<AtomicBool> {
     Arc::new(AtomicBool::new(false))
 }
 
-/// A consumer is about to take an item. Other threads visit its entry a lap later, to take and to put an index.
+/// A consumer is about to take an item. Other threads visit its entry a lap later, to take and to
+/// put an index.
 fn taken_a_lap_later(new: Shared<Ticket>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(tiny(2));
@@ -73,8 +74,8 @@ fn taken_a_lap_later(new: Shared<Ticket>) -> Exploration {
     })
 }
 
-/// The queue has one item, and a second item is being pushed. A producer that is told full has observed the second
-/// item: an item that is pushed later comes behind it.
+/// The queue has one item, and a second item is being pushed. A producer that is told full has
+/// observed the second item: an item that is pushed later comes behind it.
 fn full_while_it_is_filled(new: Shared<Ticket>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(tiny(2));
@@ -96,7 +97,8 @@ fn full_while_it_is_filled(new: Shared<Ticket>) -> Exploration {
     })
 }
 
-/// A producer has been told that the queue is full, and then that an item was popped. Its next push doesn't say full.
+/// A producer has been told that the queue is full, and then that an item was popped. Its next push
+/// doesn't say full.
 fn full_no_longer(new: Shared<Ticket>) -> Exploration {
     explore_shared(move || {
         let (mut tx, rx) = new(tiny(2));
@@ -136,15 +138,16 @@ fn two_find_nothing(new: Shared<Ticket>) -> Exploration {
     })
 }
 
-/// The only item is popped before another item is pushed, so there are never two items: no producer is told that the
-/// queue is full.
+/// The only item is popped before another item is pushed, so there are never two items: no producer
+/// is told that the queue is full.
 ///
-/// The consumer looks for the second item before its push, and leaves a mark in the entry. The second item's producer
-/// then observes the mark; or, if the consumer has advanced `tail`, that producer gets a position behind the mark.
-/// Either way this producer observes the index that the consumer has put back into the other ring before. A third
-/// thread that observes the second item acquires from its producer that the first item is gone. In rings between one
-/// producer and one consumer, each side looks only at the other side's counter: there the consumer may be told empty,
-/// and the producer full.
+/// The consumer looks for the second item before its push, and leaves a mark in the entry. The
+/// second item's producer then observes the mark; or, if the consumer has advanced `tail`, that
+/// producer gets a position behind the mark. Either way this producer observes the index that the
+/// consumer has put back into the other ring before. A third thread that observes the second item
+/// acquires from its producer that the first item is gone. In rings between one producer and one
+/// consumer, each side looks only at the other side's counter: there the consumer may be told
+/// empty, and the producer full.
 fn never_full_behind_a_mark(new: Shared<Ticket>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(tiny(2));
@@ -176,8 +179,9 @@ fn never_full_behind_a_mark(new: Shared<Ticket>) -> Exploration {
     })
 }
 
-/// A single ring of indices. Its threshold is the lowest for one taker: if there are other takers, the putter knows all
-/// their decrements. The steps of a call can be made one by one, so that a thread is late before other threads start.
+/// A single ring of indices. Its threshold is the lowest for one taker: if there are other takers,
+/// the putter knows all their decrements. The steps of a call can be made one by one, so that a
+/// thread is late before other threads start.
 struct Ring {
     counters: Counters,
     entries: Entries,
@@ -213,8 +217,8 @@ impl Ring {
         std::iter::from_fn(|| self.indices().take()).collect()
     }
 
-    /// Takes the only index late: after other takers have visited the other entry, and this one a lap later. The
-    /// visit a lap later leaves the entry unsafe.
+    /// Takes the only index late: after other takers have visited the other entry, and this one a
+    /// lap later. The visit a lap later leaves the entry unsafe.
     fn take_late(&self) -> u64 {
         let ring = self.indices();
         let late = ring.next_to_take();
@@ -222,7 +226,8 @@ impl Ring {
         ring.take_at(late).expect("it is there")
     }
 
-    /// Looks for the index `times` times. Each look leaves a mark in the entry, so the index can't be put there.
+    /// Looks for the index `times` times. Each look leaves a mark in the entry, so the index can't
+    /// be put there.
     fn lower(&self, index: u64, times: usize) {
         let ring = self.indices();
         let mut to_put = ring.next_to_put();
@@ -250,8 +255,8 @@ impl Drop for Ring {
     }
 }
 
-/// Lets one thread take while another thread puts. Returns the indices that were taken, and the indices in the ring
-/// afterwards.
+/// Lets one thread take while another thread puts. Returns the indices that were taken, and the
+/// indices in the ring afterwards.
 fn left_by(
     ring: &Arc<Ring>,
     take: impl FnOnce(Indices<'_>) -> Option<u64> + 'static,
@@ -266,8 +271,8 @@ fn left_by(
     join([taker, putter]).into_iter().flatten().chain(ring.drain()).collect()
 }
 
-/// A taker is late. Another taker visits the same entry a lap later, and leaves a mark. The next put of the index finds
-/// the mark, and observes that the position has a taker.
+/// A taker is late. Another taker visits the same entry a lap later, and leaves a mark. The next
+/// put of the index finds the mark, and observes that the position has a taker.
 fn put_behind_a_mark() -> Exploration {
     explore(|| {
         let ring = Ring::full(1);
@@ -278,8 +283,8 @@ fn put_behind_a_mark() -> Exploration {
     })
 }
 
-/// One taker finds no index at several positions, because other takers have advanced `tail`. A put behind these
-/// positions observes that the threshold was decremented.
+/// One taker finds no index at several positions, because other takers have advanced `tail`. A put
+/// behind these positions observes that the threshold was decremented.
 fn put_behind_takers_that_caught_up() -> Exploration {
     explore(|| {
         let ring = Ring::full(1);
@@ -292,8 +297,8 @@ fn put_behind_takers_that_caught_up() -> Exploration {
     })
 }
 
-/// Both entries are unsafe. The put finds that their positions have takers, and gives the positions up. The put
-/// observes that the threshold was decremented.
+/// Both entries are unsafe. The put finds that their positions have takers, and gives the positions
+/// up. The put observes that the threshold was decremented.
 fn put_behind_a_head() -> Exploration {
     explore(|| {
         let ring = Ring::full(1);
@@ -304,8 +309,8 @@ fn put_behind_a_head() -> Exploration {
     })
 }
 
-/// One thread takes the other index and puts it, again and again. A put behind that index observes that the entries
-/// before are empty, and gives up no more positions than the threshold allows for.
+/// One thread takes the other index and puts it, again and again. A put behind that index observes
+/// that the entries before are empty, and gives up no more positions than the threshold allows for.
 fn put_behind_another_put() -> Exploration {
     explore(|| {
         let ring = Ring::full(2);
@@ -320,8 +325,8 @@ fn put_behind_another_put() -> Exploration {
     })
 }
 
-/// The only index is taken, looked for, and never put again. A thread that has observed the ring empty doesn't observe
-/// later that the ring is full and then empty again.
+/// The only index is taken, looked for, and never put again. A thread that has observed the ring
+/// empty doesn't observe later that the ring is full and then empty again.
 fn never_full_behind_a_threshold() -> Exploration {
     explore(|| {
         let ring = Ring::full(1);

@@ -1,5 +1,5 @@
-//! `seqring`: consumers copy items that may be overwritten meanwhile, and a producer may be stopped in the middle of a
-//! push.
+//! `seqring`: consumers copy items that may be overwritten meanwhile, and a producer may be stopped
+//! in the middle of a push.
 
 use corelane_loom::overwrite::Plain;
 use corelane_loom::seq_ring::{Consumer, Heir, Producer, SeqRing};
@@ -93,8 +93,8 @@ fn closes_when_overwritten() -> Exploration {
     )
 }
 
-/// The consumer is dropped while the producer pushes its last item and is dropped. The last handle frees the memory
-/// that both have used.
+/// The consumer is dropped while the producer pushes its last item and is dropped. The last handle
+/// frees the memory that both have used.
 fn teardown_races_push() -> Exploration {
     explore_sides(queue::<Pair>, tiny(2), |mut tx| push_all(&mut tx, 0..1), drop, done)
 }
@@ -114,7 +114,8 @@ fn two_producers_overwrite() -> Exploration {
     })
 }
 
-/// A producer may be stopped in the middle of a push. No other producer writes to its slot meanwhile.
+/// A producer may be stopped in the middle of a push. No other producer writes to its slot
+/// meanwhile.
 fn producer_stands_still() -> Exploration {
     stands_still(3)
 }
@@ -137,7 +138,8 @@ fn stands_still(end: u64) -> Exploration {
     })
 }
 
-/// An item that is overwritten while it is copied isn't returned, with several handles on both sides.
+/// An item that is overwritten while it is copied isn't returned, with several handles on both
+/// sides.
 fn overwritten_while_read() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue::<Pair>(tiny(2));
@@ -169,8 +171,8 @@ fn two_consumers_overtaken() -> Exploration {
     })
 }
 
-/// Two items are pushed while a consumer pops the oldest item, which may be overwritten. There is always an item, so
-/// the pop doesn't say empty.
+/// Two items are pushed while a consumer pops the oldest item, which may be overwritten. There is
+/// always an item, so the pop doesn't say empty.
 fn false_empty_when_overtaken(has_other: bool) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = queue::<u64>(tiny(2));
@@ -194,8 +196,8 @@ fn false_empty_while_two_overwrite() -> Exploration {
     })
 }
 
-/// A producer is cloned while the consumer looks for items. It is alone again when its clone has pushed and was
-/// dropped.
+/// A producer is cloned while the consumer looks for items. It is alone again when its clone has
+/// pushed and was dropped.
 fn producer_comes_and_goes() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue::<u64>(tiny(2));
@@ -214,7 +216,8 @@ fn producer_comes_and_goes() -> Exploration {
     })
 }
 
-/// A consumer is cloned while the producer overwrites. It is alone again when its clone has popped and was dropped.
+/// A consumer is cloned while the producer overwrites. It is alone again when its clone has popped
+/// and was dropped.
 fn consumer_comes_and_goes() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue::<u64>(tiny(2));
@@ -275,8 +278,8 @@ fn snapshot_while_overwritten() -> Exploration {
     )
 }
 
-/// A snapshot is taken while two producers push items that fit: it has the finished items. A later snapshot has all
-/// items.
+/// A snapshot is taken while two producers push items that fit: it has the finished items. A later
+/// snapshot has all items.
 fn snapshot_beside_two_producers() -> Exploration {
     explore_shared(|| {
         let (mut tx, mut rx) = queue::<Pair>(tiny(2));

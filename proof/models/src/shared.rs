@@ -2,7 +2,8 @@
 
 //! Several handles on a side: models of three threads, for every queue that allows several handles.
 //!
-//! Items must be made in order. So they are made before the threads start, and each thread gets some of them.
+//! Items must be made in order. So they are made before the threads start, and each thread gets
+//! some of them.
 
 use corelane_loom::{
     BoxedConsumer, BoxedProducer, Config, Consumer, Producer, TryPopError, TryPushError,
@@ -363,7 +364,8 @@ fn slices_of_two_producers<T: Cargo + Copy>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// Two producers push an item each and are dropped: a pop says closed only after both items were popped.
+/// Two producers push an item each and are dropped: a pop says closed only after both items were
+/// popped.
 fn last_producer_closes<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (tx, mut rx) = new(tiny(2));
@@ -396,8 +398,8 @@ fn producer_a_lap_behind<T: Cargo>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// A thread is stopped in a pop, while the others go once round the ring, past an unfinished push. This needs two
-/// preemptions.
+/// A thread is stopped in a pop, while the others go once round the ring, past an unfinished push.
+/// This needs two preemptions.
 fn consumer_a_lap_behind<T: Cargo>(new: Shared<T>) -> Exploration {
     explore(move || {
         let (mut tx, mut rx) = new(tiny(2));
@@ -420,8 +422,8 @@ fn consumer_a_lap_behind<T: Cargo>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// There is always room: the next item is pushed only after the item in the queue was popped. So neither of two
-/// producers is told that the queue is full.
+/// There is always room: the next item is pushed only after the item in the queue was popped. So
+/// neither of two producers is told that the queue is full.
 fn false_full_of_two_producers<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(tiny(2));
@@ -475,7 +477,8 @@ fn another_producer_comes<T: Cargo>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// A producer is alone again when the other producer has pushed and was dropped, and continues as before.
+/// A producer is alone again when the other producer has pushed and was dropped, and continues as
+/// before.
 fn another_producer_goes<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(tiny(2));
@@ -496,7 +499,8 @@ fn another_producer_goes<T: Cargo>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// Two threads look for an item each, and there are two items: each thread gets one, the older item first.
+/// Two threads look for an item each, and there are two items: each thread gets one, the older item
+/// first.
 fn two_consumers<T: Cargo>(new: Shared<T>, config: Config) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(config);
@@ -509,8 +513,8 @@ fn two_consumers<T: Cargo>(new: Shared<T>, config: Config) -> Exploration {
     })
 }
 
-/// Two consumers look for the items of a producer, which goes on to the next lap. One consumer gets each item, in
-/// order.
+/// Two consumers look for the items of a producer, which goes on to the next lap. One consumer gets
+/// each item, in order.
 fn two_consumers_behind_a_producer<T: Cargo>(new: Shared<T>, config: Config) -> Exploration {
     explore_shared(move || {
         let (mut tx, rx) = new(config);
@@ -568,8 +572,8 @@ fn false_full<T: Cargo>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// A pop is unfinished, and the pop of the next item has ended. A producer that has observed this is not told that the
-/// queue is full.
+/// A pop is unfinished, and the pop of the next item has ended. A producer that has observed this
+/// is not told that the queue is full.
 fn false_full_behind_a_pop<T: Cargo>(new: Shared<T>, config: Config) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(config);
@@ -611,7 +615,8 @@ fn slices_of_two_consumers<T: Cargo + Copy>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// Two consumers are dropped while the producer waits for room: the push returns the item when both are gone.
+/// Two consumers are dropped while the producer waits for room: the push returns the item when both
+/// are gone.
 fn last_consumer_closes<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, rx) = new(tiny(2));
@@ -668,7 +673,8 @@ fn another_consumer_comes<T: Cargo>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// A consumer is alone again when the other consumer has popped and was dropped, and continues as before.
+/// A consumer is alone again when the other consumer has popped and was dropped, and continues as
+/// before.
 fn another_consumer_goes<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(tiny(2));
@@ -685,8 +691,8 @@ fn another_consumer_goes<T: Cargo>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// There is always an item: one consumer pops all but one of `n` items, after the last one was pushed. The other
-/// consumer has observed the first item, and is not told that the queue is empty.
+/// There is always an item: one consumer pops all but one of `n` items, after the last one was
+/// pushed. The other consumer has observed the first item, and is not told that the queue is empty.
 pub(crate) fn false_empty_of_two_consumers<T: Cargo>(
     new: Shared<T>,
     config: Config,

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 /// The library's sources, from which the models are compiled.
 static SOURCES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../library/corelane/src");
-/// The end of the prefix of the compiler's names of these files. The rest is the same on all machines.
+/// The end of the prefix of the compiler's names of these files. The rest is the same on all
+/// machines.
 const SOURCES_AT: &str = "corelane/src/";
 
 /// What an access does.
@@ -160,8 +161,8 @@ fn file<'a>(at: &Location<'a>) -> &'a str {
     source_name(at.file())
 }
 
-/// The name that [`source`] has for the file that the compiler calls `path`; `path` itself for files outside of the
-/// library.
+/// The name that [`source`] has for the file that the compiler calls `path`; `path` itself for
+/// files outside of the library.
 pub fn source_name(path: &str) -> &str {
     path.rsplit_once(SOURCES_AT).map_or(path, |(_, file)| file)
 }
@@ -171,7 +172,8 @@ pub fn source(file: &str) -> Option<&'static str> {
     SOURCES.get_file(file)?.contents_utf8()
 }
 
-/// Names of the source files of all algorithms: all files that use the facade, without the facade itself.
+/// Names of the source files of all algorithms: all files that use the facade, without the facade
+/// itself.
 pub fn sources() -> Vec<&'static str> {
     fn collect(dir: &'static Dir<'_>, into: &mut Vec<&'static str>) {
         into.extend(dir.files().filter_map(|file| file.path().to_str()));

@@ -1,17 +1,19 @@
 //! A pool of loom's stacks.
 //!
-//! loom makes each thread of each execution a coroutine. Its crate `generator` maps a stack for it, protects a page at
-//! the stack's end, and unmaps both after the execution: three system calls and half a dozen page faults a thread,
-//! about 30 % of a model's time. Threads of one process also wait for each other in these calls. Neither crate has an
-//! option to avoid them.
+//! loom makes each thread of each execution a coroutine. Its crate `generator` maps a stack for it,
+//! protects a page at the stack's end, and unmaps both after the execution: three system calls and
+//! half a dozen page faults a thread, about 30 % of a model's time. Threads of one process also
+//! wait for each other in these calls. Neither crate has an option to avoid them.
 //!
-//! So this module defines the C library's `mmap`, `mprotect` and `munmap` for the program that it is linked into.
-//! Stacks of `generator`'s size come out of an arena, where they keep their memory and their protected page. All
-//! other calls go to the kernel. Allocations and the stacks of threads don't reach these functions, because the C
-//! library maps them by internal names; nor do the library's regions, for which `rustix` calls the kernel.
+//! So this module defines the C library's `mmap`, `mprotect` and `munmap` for the program that it
+//! is linked into. Stacks of `generator`'s size come out of an arena, where they keep their memory
+//! and their protected page. All other calls go to the kernel. Allocations and the stacks of
+//! threads don't reach these functions, because the C library maps them by internal names; nor do
+//! the library's regions, for which `rustix` calls the kernel.
 //!
-//! A stack keeps the bytes that the last execution has left; `generator` writes before it reads. The first model makes
-//! the arena, so programs without models only pay for a comparison of lengths.
+//! A stack keeps the bytes that the last execution has left; `generator` writes before it reads.
+//! The first model makes the arena, so programs without models only pay for a comparison of
+//! lengths.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
@@ -24,7 +26,8 @@ use libc::{SYS_mmap, SYS_mprotect, SYS_munmap, c_long, off_t, size_t, syscall};
 const PAGE: usize = 4096;
 /// Bytes of a stack: the bytes that loom asks for, and a protected page.
 const STACK: usize = 9 * PAGE;
-/// Stacks in the arena. Each thread that runs models has one execution at a time, which takes three stacks at most.
+/// Stacks in the arena. Each thread that runs models has one execution at a time, which takes three
+/// stacks at most.
 const STACKS: usize = u64::BITS as usize;
 /// How stacks are mapped.
 const ACCESS: c_int = PROT_READ | PROT_WRITE;

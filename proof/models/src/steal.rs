@@ -361,7 +361,8 @@ fn held_and_granted<W: Owner>(new: New<W>) -> Exploration {
     })
 }
 
-/// While an item is held, no thief hears from both calls that there is none: the owner pops what a thief wants to seize.
+/// While an item is held, no thief hears from both calls that there is none: the owner pops what a
+/// thief wants to seize.
 fn held_behind_popped<W: Owner>(new: New<W>) -> Exploration {
     explore(move || {
         let mut worker = new(blocks_of(2));
@@ -404,7 +405,8 @@ fn held_then_granted<W: Owner>(new: New<W>) -> Exploration {
     })
 }
 
-/// A thief is late to enter the back block: the owner has come to it, and its slots are in use again, and held.
+/// A thief is late to enter the back block: the owner has come to it, and its slots are in use
+/// again, and held.
 fn held_and_in_use_again<W: Owner>(new: New<W>) -> Exploration {
     explore(move || {
         let mut worker = new(blocks_of(2));
@@ -427,7 +429,8 @@ fn held_and_in_use_again<W: Owner>(new: New<W>) -> Exploration {
     })
 }
 
-/// The owner goes. One thief has not seen that, and enters the back block, from which another takes what is left.
+/// The owner goes. One thief has not seen that, and enters the back block, from which another takes
+/// what is left.
 fn owner_goes_with_held_between_two<W: Owner>(new: New<W>) -> Exploration {
     explore_shared(move || {
         let mut worker = new(blocks_of(2));
@@ -454,7 +457,8 @@ fn take_all(thief: &impl Stealer<Item = Number>) -> Vec<u64> {
     }
 }
 
-/// A thief finds the back block held, and the owner grants it and goes on: the thief must not get younger items first.
+/// A thief finds the back block held, and the owner grants it and goes on: the thief must not get
+/// younger items first.
 fn held_and_passed<W: Owner>(new: New<W>) -> Exploration {
     explore(move || {
         let mut worker = new(Config::new(4).block(2));
@@ -502,7 +506,8 @@ pub(crate) fn owner_goes<W: Owner>(new: New<W>, config: Config) -> Exploration {
     })
 }
 
-/// However a seizure meets the owner, which goes to the next block and back, no mark stays: then thieves get all, and nobody is busy.
+/// However a seizure meets the owner, which goes to the next block and back, no mark stays: then
+/// thieves get all, and nobody is busy.
 fn no_mark_stays<W: Owner>(new: New<W>) -> Exploration {
     explore(move || {
         let mut worker = new(blocks_of(2));

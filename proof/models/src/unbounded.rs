@@ -1,4 +1,5 @@
-//! Queues that are never full: a list of nodes, and a list of rings of one slot (Aldinucci 2012, §3 and §4).
+//! Queues that are never full: a list of nodes, and a list of rings of one slot (Aldinucci 2012, §3
+//! and §4).
 
 use corelane_loom::fast_forward::FfqAny;
 use corelane_loom::lamport::Lq;
@@ -12,7 +13,7 @@ use crate::explore::{
 };
 use crate::item::{Cargo, Number, Ticket, Wide};
 use crate::queue::{Single, SingleSubject};
-use crate::{Exploration, Model, chunks, common};
+use crate::{Exploration, Model, chunks, one_to_one};
 
 /// Of models that every queue has: `msq` has no blocks, and no room when the consumers are gone.
 pub(crate) const LEFT_OUT: &[&str] = &[
@@ -36,7 +37,8 @@ pub(crate) fn models() -> Vec<Model> {
     ]
 }
 
-/// A list of the simplest rings. Its default rings would need more executions, and test nothing more of the list.
+/// A list of the simplest rings. Its default rings would need more executions, and test nothing
+/// more of the list.
 pub(crate) fn uspsc() -> SingleSubject<Wide<Ticket>, Wide<Number>> {
     SingleSubject::wide::<Uspsc<Lq>>()
 }
@@ -52,9 +54,9 @@ pub(crate) fn of_queue<T: Cargo, N: Cargo + Copy>(subject: SingleSubject<T, N>) 
     let SingleSubject { of, tickets, numbers } = subject;
     vec![
         of.model("transfer", move || transfer(tickets)),
-        of.model("transfer_three", move || common::transfer_three(tickets)),
-        of.model("producer_closes", move || common::producer_closes(tickets)),
-        of.model("closing_is_ordered", move || common::closing_is_ordered(tickets)),
+        of.model("transfer_three", move || one_to_one::transfer_three(tickets)),
+        of.model("producer_closes", move || one_to_one::producer_closes(tickets)),
+        of.model("closing_is_ordered", move || one_to_one::closing_is_ordered(tickets)),
         of.model("teardown_races_push", move || teardown(tickets, tiny(2))),
         of.model("teardown_between_groups", move || teardown(tickets, tiny(1))),
         of.model("partial_commits", move || chunks::partial_commits(tickets)),
@@ -142,8 +144,8 @@ fn push_two<P: Producer<Item: Cargo>>(tx: &mut P) {
     }
 }
 
-/// Either side is dropped, and items are left behind; perhaps while a note of another group is on its way, or a group
-/// on its way back.
+/// Either side is dropped, and items are left behind; perhaps while a note of another group is on
+/// its way, or a group on its way back.
 fn teardown<T: Cargo>(new: Single<T>, config: Config) -> Exploration {
     explore_sides(
         new,
@@ -172,8 +174,8 @@ fn chunks_left_behind<T: Cargo>(new: Single<T>) -> Exploration {
     )
 }
 
-/// The consumer pops an item and is dropped. A producer that continues to push allocates no more than a group, and is
-/// then told that the consumer is gone.
+/// The consumer pops an item and is dropped. A producer that continues to push allocates no more
+/// than a group, and is then told that the consumer is gone.
 fn consumer_goes<T: Cargo>(new: Single<T>) -> Exploration {
     explore_sides(
         new,
@@ -192,7 +194,8 @@ fn consumer_goes<T: Cargo>(new: Single<T>) -> Exploration {
     )
 }
 
-/// In a ring that publishes items in groups, the last items become visible when the producer goes on to another ring.
+/// In a ring that publishes items in groups, the last items become visible when the producer goes
+/// on to another ring.
 fn flushed_when_left<T: Cargo>(new: Single<T>) -> Exploration {
     explore_sides(
         new,
@@ -207,8 +210,8 @@ fn flushed_when_left<T: Cargo>(new: Single<T>) -> Exploration {
     )
 }
 
-/// The consumer finds its ring empty. The producer fills this ring, goes on to another ring and fills that. Then the
-/// consumer observes that the producer has gone on.
+/// The consumer finds its ring empty. The producer fills this ring, goes on to another ring and
+/// fills that. Then the consumer observes that the producer has gone on.
 fn theorem_2_case_4<T: Cargo>(new: Single<T>) -> Exploration {
     explore_sides(
         new,

@@ -257,7 +257,8 @@ fn rung_for_one_that_finds_it_busy() -> Exploration {
     })
 }
 
-/// A task announces itself soon after another one has slept: both it and the thread that rings have `SeqCst` fences.
+/// A task announces itself soon after another one has slept: both it and the thread that rings have
+/// `SeqCst` fences.
 fn rung_soon_after_a_sleep() -> Exploration {
     explore(|| {
         let permits = Permits::none();
@@ -363,7 +364,8 @@ impl Sleeps {
     fn pop(&self, knows: &Knows) {
         let mut sleeper = knows.announce(&self.0.word);
         while !self.take() {
-            // As the system does: it lets a thread sleep if the word still says so, until a call wakes it.
+            // As the system does: it lets a thread sleep if the word still says so, until a call
+            // wakes it.
             let asleep = self.0.asleep.lock().unwrap();
             if self.0.word.load(Ordering::Relaxed) == sleeper.word {
                 drop(self.0.wakes.wait(asleep).unwrap());
@@ -421,7 +423,8 @@ fn word_rung_in_vain_before_a_sleep() -> Exploration {
     })
 }
 
-/// A process died in its sleep. Another one sleeps in its place, while the ring for the dead one is under way.
+/// A process died in its sleep. Another one sleeps in its place, while the ring for the dead one is
+/// under way.
 fn word_of_a_dead_sleeper() -> Exploration {
     explore(|| {
         let sleeps = Sleeps::new(1);

@@ -14,7 +14,8 @@ type Place = &'static Location<'static>;
 
 /// A weak compare-and-swap of one thread, which loom names by a number.
 ///
-/// Each thread counts its own visits. A count of all threads would be shared state, of which loom would have to know.
+/// Each thread counts its own visits. A count of all threads would be shared state, of which loom
+/// would have to know.
 pub(crate) type WeakCas = (Place, String);
 
 thread_local! {
@@ -41,8 +42,8 @@ pub(crate) fn begin_execution() {
     EXECUTION.take();
 }
 
-/// Whether to count the values of variables from now on. While there is one thread, it reads only the last value, so
-/// loom may forget the others.
+/// Whether to count the values of variables from now on. While there is one thread, it reads only
+/// the last value, so loom may forget the others.
 pub(crate) fn count_values(counts: bool) {
     EXECUTION.with_borrow_mut(|execution| {
         execution.counts = counts;
@@ -72,7 +73,8 @@ pub(crate) struct Watcher {
     weakened: Cell<bool>,
     /// The weak compare-and-swaps that fail when their thread first reaches them in an execution.
     failing: BTreeSet<WeakCas>,
-    /// By the place's address, which is faster to compare than its file's name. Some places have several addresses.
+    /// By the place's address, which is faster to compare than its file's name. Some places have
+    /// several addresses.
     accesses: RefCell<FxHashMap<(*const Location<'static>, Op, Ordering), Place>>,
     weak_cas: RefCell<BTreeSet<WeakCas>>,
     most_values: Cell<usize>,
@@ -101,8 +103,8 @@ impl Watcher {
         self.weak_cas.borrow().clone()
     }
 
-    /// The largest number of values that a variable had had when a thread read it, in one execution, while there were
-    /// two threads.
+    /// The largest number of values that a variable had had when a thread read it, in one
+    /// execution, while there were two threads.
     pub(crate) fn most_values(&self) -> usize {
         self.most_values.get()
     }
@@ -121,7 +123,8 @@ impl Watcher {
         });
     }
 
-    /// The variable is read, which may give any of its values. A read-modify-write gets the last value.
+    /// The variable is read, which may give any of its values. A read-modify-write gets the last
+    /// value.
     fn read(&self, variable: usize) {
         let values = EXECUTION.with_borrow(|execution| execution.values.get(&variable).copied());
         self.most_values.set(self.most_values.get().max(values.unwrap_or(1)));

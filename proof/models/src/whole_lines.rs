@@ -7,7 +7,8 @@ use crate::item::{Narrow, Number, Ticket};
 use crate::one_to_one::{attempts, transfer_through};
 use crate::queue::SingleSubject;
 
-/// The common models, with two items in a line. A slot is used twice if `more` items are pushed than fit.
+/// The common models, with two items in a line. A slot is used twice if `more` items are pushed
+/// than fit.
 pub(crate) fn models(
     subject: SingleSubject<Narrow<Ticket>, Narrow<Number>>,
     more: u64,

@@ -1,6 +1,7 @@
-//! Runs every model of every queue, each as a test of its own. With `--nocapture` it prints each model's number of
-//! executions. If `CORELANE_EXPLORED` names a file, it appends what was explored, for `lane verify --explored`. If
-//! `CORELANE_FOUND` names a file, it searches for the bounds of all models, and writes those that can be used again.
+//! Runs every model of every queue, each as a test of its own. With `--nocapture` it prints each
+//! model's number of executions. If `CORELANE_EXPLORED` names a file, it appends what was explored,
+//! for `lane verify --explored`. If `CORELANE_FOUND` names a file, it searches for the bounds of
+//! all models, and writes those that can be used again.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -23,7 +24,8 @@ struct Kept {
 }
 
 fn main() -> ExitCode {
-    // Without hyphens, as in the names of conformance tests: so one filter finds a queue's tests in all packages.
+    // Without hyphens, as in the names of conformance tests: so one filter finds a queue's tests in
+    // all packages.
     let plain = |name: String| name.replace('-', "_");
     let mut arguments = Arguments::from_args();
     arguments.filter = arguments.filter.map(plain);

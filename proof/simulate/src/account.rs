@@ -24,7 +24,8 @@ pub struct TeamAccount {
     warm_up: u64,
     items: u64,
     longest: Time,
-    /// Whether items may be overwritten. Then they are counted when they are pushed, else when they are popped.
+    /// Whether items may be overwritten. Then they are counted when they are pushed, else when they
+    /// are popped.
     overwrites: bool,
     counted: Cell<u64>,
     /// When counting began and ended, and the number of items at that time.
@@ -59,8 +60,8 @@ impl TeamAccount {
         Self { overwrites, ..Self::of(team.producers, [team.warm_up, team.items], team.longest) }
     }
 
-    /// The counts of all `producers` before a run that loses no item: of how many items that are popped before
-    /// counting starts, and while items are counted, and how long it may take.
+    /// The counts of all `producers` before a run that loses no item: of how many items that are
+    /// popped before counting starts, and while items are counted, and how long it may take.
     pub(crate) fn of(producers: usize, [warm_up, items]: [u64; 2], longest: Time) -> Self {
         Self {
             warm_up,
@@ -161,8 +162,8 @@ impl TeamAccount {
         self.wrong.borrow_mut().get_or_insert(failure);
     }
 
-    /// The number of counted items, and the time in which they were counted. Fails unless each pushed item was popped
-    /// once, and in order, or was overwritten.
+    /// The number of counted items, and the time in which they were counted. Fails unless each
+    /// pushed item was popped once, and in order, or was overwritten.
     pub fn settle(&self) -> Result<(u64, Time), Failure> {
         let mut missing = 0;
         for (producer, times) in self.times.borrow().iter().enumerate() {

@@ -1,4 +1,5 @@
-//! The case of a seed: a chain or ring of threads, with a queue from each to the next, and the threads' actions.
+//! The case of a seed: a chain or ring of threads, with a queue from each to the next, and the
+//! threads' actions.
 
 use coherence::{Chance, Schedule, Simulation};
 use corelane_sim::Config;
@@ -22,14 +23,17 @@ pub struct Case {
     pub is_ring: bool,
     /// Number of items, in a chain.
     items: u64,
-    /// Items are numbered from 0 up to this, again and again. In a ring this is the number of its items.
+    /// Items are numbered from 0 up to this, again and again. In a ring this is the number of its
+    /// items.
     lap: u64,
-    /// The thread that quits early, and after how many items. No thread quits if none has this number.
+    /// The thread that quits early, and after how many items. No thread quits if none has this
+    /// number.
     pub quitter: u64,
     quits_after: u64,
     /// Whether threads flush before they wait. In a ring they must.
     pub flushes: bool,
-    /// Whether items are counted when they are dropped. If not, they are numbers, which can be copied.
+    /// Whether items are counted when they are dropped. If not, they are numbers, which can be
+    /// copied.
     pub counts_drops: bool,
 }
 

@@ -287,7 +287,8 @@ where
         Self { plan, inlet, outlet, held: VecDeque::new(), taken: 0 }
     }
 
-    /// Passes items on until the queue before is closed, or the queue after it, or the thread quits.
+    /// Passes items on until the queue before is closed, or the queue after it, or the thread
+    /// quits.
     pub(crate) fn run(mut self) {
         let mut has_ended = false;
         while self.taken < self.plan.quits_after && !(has_ended && self.held.is_empty()) {

@@ -1,5 +1,5 @@
-//! A machine made from measurements. Costs that can't be measured alone are chosen so that the simulated floors take as
-//! long as the measured ones.
+//! A machine made from measurements. Costs that can't be measured alone are chosen so that the
+//! simulated floors take as long as the measured ones.
 
 use coherence::{Costs, Machine, Protocol, StoreBuffer, Time, Topology};
 
@@ -26,9 +26,11 @@ pub struct Measured {
 
 /// Cores of a fitted machine.
 const CORES: [usize; 2] = [0, 1];
-/// Picoseconds of an access that hits: a fraction of a cycle, because other accesses overlap with it.
+/// Picoseconds of an access that hits: a fraction of a cycle, because other accesses overlap with
+/// it.
 const HIT_PS: u64 = 80;
-/// Accesses that a core runs ahead: a third of the 450 instructions that today's cores have in flight.
+/// Accesses that a core runs ahead: a third of the 450 instructions that today's cores have in
+/// flight.
 const LOOKAHEAD: usize = 150;
 /// Most lines that a fitted core can wait for at once.
 const MOST_FILLS: u64 = 64;
@@ -85,8 +87,8 @@ impl Measured {
     }
 }
 
-/// The least number from `low` to `high` for which `holds` is true; `high` if there is none. `holds` must be true for
-/// all larger numbers.
+/// The least number from `low` to `high` for which `holds` is true; `high` if there is none.
+/// `holds` must be true for all larger numbers.
 fn least(mut low: u64, mut high: u64, holds: impl Fn(u64) -> bool) -> u64 {
     while low < high {
         let middle = low.midpoint(high);

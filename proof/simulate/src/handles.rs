@@ -1,5 +1,5 @@
-//! Functions that make queues. The handles are in boxes, so that the simulations are compiled once for all queues. The
-//! counts don't depend on how a call is dispatched.
+//! Functions that make queues. The handles are in boxes, so that the simulations are compiled once
+//! for all queues. The counts don't depend on how a call is dispatched.
 
 use corelane_sim::{
     BoxedConsumer, BoxedProducer, BoxedSingleConsumer, BoxedSingleProducer, Built, Config,

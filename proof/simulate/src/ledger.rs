@@ -29,7 +29,8 @@ struct Line {
     drops: u32,
 }
 
-/// An item with a number, and a line in the ledger. It owns no memory, so a double drop does no harm, and is detected.
+/// An item with a number, and a line in the ledger. It owns no memory, so a double drop does no
+/// harm, and is detected.
 #[derive(Debug)]
 pub struct Counted(NonZeroU64);
 

@@ -1,8 +1,9 @@
-//! The queues on simulated machines: how many cache misses an item costs, and which line of the source
-//! causes them.
+//! The queues on simulated machines: how many cache misses an item costs, and which line of the
+//! source causes them.
 //!
-//! The queues are the library's own sources, compiled against simulated memory (`corelane-sim`); the machine is
-//! [`coherence`]'s. A [`Stream`] is the task of the two sides; [`all`] lists the queues that can run it.
+//! The queues are the library's own sources, compiled against simulated memory (`corelane-sim`);
+//! the machine is [`coherence`]'s. A [`Stream`] is the task of the two sides; [`all`] lists the
+//! queues that can run it.
 //!
 //! ```
 //! use corelane_simulate::{Stream, find};
@@ -16,19 +17,22 @@
 //! # Ok::<(), corelane_simulate::Failure>(())
 //! ```
 //!
-//! A [`Team`] is several producers and several consumers of one queue; [`team_queues`] lists the queues.
-//!
-//! [`Stealing`] is the owner of a work-stealing queue and its thieves, or a pool of threads; [`steal_queues`] lists the
+//! A [`Team`] is several producers and several consumers of one queue; [`team_queues`] lists the
 //! queues.
 //!
-//! The same queues can be tested: [`Queue::test`] runs whole chains of them under schedules that look for bugs, and
-//! returns a seed that shows one. [`StealTest::test`] does so with owners and thieves.
+//! [`Stealing`] is the owner of a work-stealing queue and its thieves, or a pool of threads;
+//! [`steal_queues`] lists the queues.
+//!
+//! The same queues can be tested: [`Queue::test`] runs whole chains of them under schedules that
+//! look for bugs, and returns a seed that shows one. [`StealTest::test`] does so with owners and
+//! thieves.
 //!
 //! # What is simulated
 //!
-//! All shared memory: each atomic, and each line of a slot that an item covers. Lent slots are charged when they are
-//! lent. Private memory, in handles and private buffers, costs nothing, and neither does computing. So the counts of
-//! misses are the algorithm's. Times include costs other than misses only as far as [`Costs`](coherence::Costs) says.
+//! All shared memory: each atomic, and each line of a slot that an item covers. Lent slots are
+//! charged when they are lent. Private memory, in handles and private buffers, costs nothing, and
+//! neither does computing. So the counts of misses are the algorithm's. Times include costs other
+//! than misses only as far as [`Costs`](coherence::Costs) says.
 
 pub mod account;
 mod bench;

@@ -19,7 +19,8 @@ use crate::{bench, rtt};
 /// A queue that can be simulated.
 #[derive(Debug, Clone, Copy)]
 pub struct Queue {
-    /// Name on command lines. As in `lane bench`, the plain name is the queue with packed slots, if it exists.
+    /// Name on command lines. As in `lane bench`, the plain name is the queue with packed slots, if
+    /// it exists.
     pub id: &'static str,
     /// The queue's properties.
     pub info: Info,
@@ -62,8 +63,8 @@ impl Queue {
         Self { id: info.id, info, packed: true, made: Made::Packed { numbers, lending, counted } }
     }
 
-    /// A queue that may have several handles on a side. It has the name of its algorithm: only the variant for items of
-    /// any type is simulated.
+    /// A queue that may have several handles on a side. It has the name of its algorithm: only the
+    /// variant for items of any type is simulated.
     fn shared<Q>() -> Self
     where
         Q: corelane_sim::Queue<u64> + corelane_sim::Queue<Counted> + 'static,
@@ -122,8 +123,8 @@ impl Queue {
         }
     }
 
-    /// Simulates requests and replies through two such queues, one at a time, and returns nanoseconds for
-    /// one of each. Loads, bursts and payload of `stream` don't matter here.
+    /// Simulates requests and replies through two such queues, one at a time, and returns
+    /// nanoseconds for one of each. Loads, bursts and payload of `stream` don't matter here.
     ///
     /// # Errors
     ///
@@ -145,8 +146,8 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// If the queue can't have this capacity, gets stuck, loses or doubles an item, or changes the order
-    /// of a producer's items.
+    /// If the queue can't have this capacity, gets stuck, loses or doubles an item, or changes the
+    /// order of a producer's items.
     ///
     /// # Panics
     ///

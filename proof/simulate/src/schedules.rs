@@ -11,16 +11,18 @@ use crate::several::SharedCase;
 use crate::trial::{Failed, Tested, by_priorities, named, test_each};
 
 impl Queue {
-    /// Runs the case of each seed twice: at random, and by priorities with the same number of steps.
+    /// Runs the case of each seed twice: at random, and by priorities with the same number of
+    /// steps.
     ///
-    /// Queues between one producer and one consumer: up to 16 threads pass items on, singly and in batches, through
-    /// queues of all small capacities whose counters wrap meanwhile. Some threads quit early. Each thread must get all
-    /// items in order, each item must be dropped once, and no thread may wait for ever.
+    /// Queues between one producer and one consumer: up to 16 threads pass items on, singly and in
+    /// batches, through queues of all small capacities whose counters wrap meanwhile. Some threads
+    /// quit early. Each thread must get all items in order, each item must be dropped once, and no
+    /// thread may wait for ever.
     ///
-    /// Queues that may have several handles: up to four producers and four consumers use one queue of a small capacity
-    /// whose counters wrap meanwhile. Handles are cloned and dropped. No item may be doubled, or lost unless it is
-    /// overwritten and counted. Each consumer must see each producer's items in order, each item must be dropped once,
-    /// and no thread may wait for ever.
+    /// Queues that may have several handles: up to four producers and four consumers use one queue
+    /// of a small capacity whose counters wrap meanwhile. Handles are cloned and dropped. No item
+    /// may be doubled, or lost unless it is overwritten and counted. Each consumer must see each
+    /// producer's items in order, each item must be dropped once, and no thread may wait for ever.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 //! Queues between several threads under schedules that look for bugs.
 //!
-//! A seed determines a case: the numbers of producers and consumers of one queue, when handles are cloned and dropped,
-//! and the batches. The same seed determines the choices of the schedule.
+//! A seed determines a case: the numbers of producers and consumers of one queue, when handles are
+//! cloned and dropped, and the batches. The same seed determines the choices of the schedule.
 
 mod stopped;
 mod waiting;

@@ -1,5 +1,5 @@
-//! Throughput: one side pushes as fast as it can, the other pops (paper 1 §5.1, §5.2); and pipelines, in
-//! which every queue's consumer is the next one's producer.
+//! Throughput: one side pushes as fast as it can, the other pops (paper 1 §5.1, §5.2); and
+//! pipelines, in which every queue's consumer is the next one's producer.
 
 use coherence::{CoreReport, Machine, Time};
 use corelane_sim::Config;
@@ -9,8 +9,8 @@ use corelane_sim::Config;
 pub struct Stream {
     /// The machine.
     pub machine: Machine,
-    /// Cores of the threads: the producer, threads that pass items on, and the consumer. There is a queue between each
-    /// thread and the next. A single thread uses both sides of one queue.
+    /// Cores of the threads: the producer, threads that pass items on, and the consumer. There is a
+    /// queue between each thread and the next. A single thread uses both sides of one queue.
     pub cores: Vec<usize>,
     /// Decides the order of threads and store buffers that are due at the same time.
     pub seed: u64,
@@ -26,8 +26,8 @@ pub struct Stream {
     pub loads: [Time; 2],
     /// The time that the instructions of a push or a pop take besides their accesses.
     pub call: Time,
-    /// Whether the sides take turns: one side fills the queue, then the other empties it. This costs the fewest misses.
-    /// Only two threads can take turns.
+    /// Whether the sides take turns: one side fills the queue, then the other empties it. This
+    /// costs the fewest misses. Only two threads can take turns.
     pub turns: bool,
     /// The items.
     pub payload: Payload,
@@ -72,7 +72,8 @@ impl Stream {
         self.group.map_or(config, |group| config.grouped(group))
     }
 
-    /// All items, with some after the counted ones, so that the last counted items are moved like all others.
+    /// All items, with some after the counted ones, so that the last counted items are moved like
+    /// all others.
     pub(crate) fn all_items(&self) -> u64 {
         self.warm_up + self.items + 2 * self.capacity as u64
     }
@@ -81,8 +82,8 @@ impl Stream {
 /// The cost of a stream.
 #[derive(Debug, Clone)]
 pub struct StreamRun {
-    /// The threads in order: the producer is the first, the consumer the last. A single thread has two entries: one for
-    /// its pushes, one for its pops.
+    /// The threads in order: the producer is the first, the consumer the last. A single thread has
+    /// two entries: one for its pushes, one for its pops.
     pub sides: Vec<Side>,
     /// From the first pop that was counted to the last: a producer may be a full queue ahead.
     pub time: Time,

@@ -33,12 +33,13 @@ pub struct Team {
     pub capacity: usize,
     /// The time that the instructions of a push or a pop take besides their accesses.
     pub call: Time,
-    /// Items that are popped before counting starts: at least one, better so many that the queue's fill level is
-    /// steady.
+    /// Items that are popped before counting starts: at least one, better so many that the queue's
+    /// fill level is steady.
     pub warm_up: u64,
     /// Items that are popped while items are counted.
     pub items: u64,
-    /// When the run ends if fewer items have been popped by then. Half of the time is for the warm-up.
+    /// When the run ends if fewer items have been popped by then. Half of the time is for the
+    /// warm-up.
     pub longest: Time,
 }
 
@@ -280,7 +281,8 @@ fn send<T: Item>(mut tx: impl Producer<Item = T>, producer: usize, thread: &mut 
     thread.account.pushed(producer, pushed);
 }
 
-/// A consumer. Returns its handle, and its last item of each producer, so that it can pop more later.
+/// A consumer. Returns its handle, and its last item of each producer, so that it can pop more
+/// later.
 fn receive<T: Item, C: Consumer<Item = T>>(
     mut rx: C,
     mut last: Vec<Option<u64>>,

@@ -12,8 +12,8 @@ use coherence::{Machine, Schedule, StoreBuffer, Topology};
 /// Most threads of a run.
 pub const THREADS: usize = 16;
 
-/// As many cores as there may be threads. Distances don't matter. The store buffers are small, so that threads often
-/// wait for room.
+/// As many cores as there may be threads. Distances don't matter. The store buffers are small, so
+/// that threads often wait for room.
 pub fn machine() -> Machine {
     Machine {
         topology: Topology {
@@ -59,7 +59,8 @@ pub struct Tested {
     pub steps: u64,
 }
 
-/// Runs each seed at random, and then by the schedules that `then` returns for the seed and its number of steps.
+/// Runs each seed at random, and then by the schedules that `then` returns for the seed and its
+/// number of steps.
 pub(crate) fn test_each<S: IntoIterator<Item = Schedule>>(
     seeds: impl IntoIterator<Item = u64>,
     then: impl Fn(u64, u64) -> S,

@@ -9,8 +9,8 @@ use crate::results::{CellResult, Results, best_peer, comparable};
 use crate::stats::Group;
 use crate::suite::spsc::SpscSetting;
 
-/// The queues to choose, by the results: a list for each group, and the library's warnings about the queues that were
-/// picked. Empty if no queue can be recommended.
+/// The queues to choose, by the results: a list for each group, and the library's warnings about
+/// the queues that were picked. Empty if no queue can be recommended.
 pub(crate) fn blocks(results: &Results) -> Vec<Block> {
     let (mut blocks, mut picked) = (Vec::new(), BTreeSet::new());
     for group in results.groups() {
@@ -65,8 +65,9 @@ const USUAL: [&str; 2] = ["linering", "bbq"];
 /// Fewest measurements for a recommendation.
 pub(crate) const LEAST_ROUNDS: usize = 3;
 
-/// Whether it is a queue of corelane for general use, and an item is visible when its push returns, as with all peers.
-/// Queues for comparison or study say so. Queues that publish later are faster, but can't be compared.
+/// Whether it is a queue of corelane for general use, and an item is visible when its push returns,
+/// as with all peers. Queues for comparison or study say so. Queues that publish later are faster,
+/// but can't be compared.
 pub(crate) fn is_choice(result: &CellResult) -> bool {
     let info = catalogue::find(&result.queue).map(|entry| entry.info);
     !result.peer
@@ -77,8 +78,8 @@ pub(crate) fn is_choice(result: &CellResult) -> bool {
 /// Relative difference that is not mentioned.
 const LEVEL: f64 = 0.02;
 
-/// The best queues of the tables of a measurement, one for each condition, and lines about them. Tables have the fastest
-/// first. Only for tables whose purpose needs no explanation.
+/// The best queues of the tables of a measurement, one for each condition, and lines about them.
+/// Tables have the fastest first. Only for tables whose purpose needs no explanation.
 fn pick<'a>(
     results: &Results,
     tables: &[Vec<&'a CellResult>],
@@ -187,8 +188,8 @@ fn is_ahead(result: &CellResult, other: &CellResult, group: Group) -> bool {
     spread(result).zip(spread(other)).is_some_and(|(a, b)| a.n >= LEAST_ROUNDS && a.p75 < b.p25)
 }
 
-/// The queues of a table that may be its best: their quartiles overlap with those of the fastest. `None` if there are
-/// too few rounds.
+/// The queues of a table that may be its best: their quartiles overlap with those of the fastest.
+/// `None` if there are too few rounds.
 fn good<'a>(table: &[&'a CellResult], group: Group) -> Option<Vec<&'a CellResult>> {
     let mut ours = comparable(table);
     ours.retain(|result| is_choice(result));
@@ -213,7 +214,8 @@ fn condition(result: &CellResult, tables: &[Vec<&CellResult>]) -> String {
     }
 }
 
-/// How a result compares with the best peer. `None` if the peer is ahead, which has a line of its own.
+/// How a result compares with the best peer. `None` if the peer is ahead, which has a line of its
+/// own.
 fn against(result: &CellResult, peer: &CellResult, group: Group) -> Option<String> {
     let (value, peer_value) = (result.median(group), peer.median(group));
     let (name, shown) = (&peer.queue, short(peer_value));

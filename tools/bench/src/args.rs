@@ -31,7 +31,8 @@ pub struct RunArgs {
 }
 
 impl RunArgs {
-    /// What is to be measured of `all`: the `named` ones; without names those that are measured `by_default`.
+    /// What is to be measured of `all`: the `named` ones; without names those that are measured
+    /// `by_default`.
     pub(crate) fn choose<K>(
         &self,
         all: &'static [Measured<K>],

@@ -106,8 +106,8 @@ impl Calibration {
         self.schema == SCHEMA && times.all(|(_, ns)| (0.001..1e6).contains(&ns))
     }
 
-    /// Whether a core owns a line exclusively after it has read a line that another core has written to: stores to
-    /// these lines then take about as long as stores to the core's own lines.
+    /// Whether a core owns a line exclusively after it has read a line that another core has
+    /// written to: stores to these lines then take about as long as stores to the core's own lines.
     pub fn is_migratory(&self) -> bool {
         let middle = self.store_to_others_line_ns.midpoint(self.store_to_own_line_ns);
         self.store_to_read_line_ns < middle
@@ -159,7 +159,8 @@ fn private_ring() -> f64 {
     let (write, read) = (&AtomicU64::new(0), &AtomicU64::new(0));
     let slot = |at: u64| &slots[(at & MASK) as usize];
     per_repeat(|| {
-        // Pushes a burst, then pops it, so that the loads of pops don't wait for the stores of pushes.
+        // Pushes a burst, then pops it, so that the loads of pops don't wait for the stores of
+        // pushes.
         for _ in 0..REPEATS / 100 {
             for item in 0..100 {
                 let at = write.load(Ordering::Relaxed);
@@ -185,8 +186,8 @@ fn per_repeat(work: impl Fn()) -> f64 {
     median_ns(SAMPLES, work) / REPEATS as f64
 }
 
-/// Nanoseconds per line until stores to many lines are visible: to lines of the other core, to the same lines after
-/// reading them, and to own lines.
+/// Nanoseconds per line until stores to many lines are visible: to lines of the other core, to the
+/// same lines after reading them, and to own lines.
 fn takeover(cores: Cores) -> [f64; 3] {
     let lines: Vec<PaddedWord> = (0..LINES).map(|_| PaddedWord::default()).collect();
     let [yours, mine] = &[PaddedWord::default(), PaddedWord::default()];

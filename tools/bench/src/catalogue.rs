@@ -103,7 +103,8 @@ pub fn entries() -> impl Iterator<Item = &'static Entry> + Clone {
     queues::all().iter().map(Measured::as_ref)
 }
 
-/// All entries, the queue that is measured between processes only, and those from which thieves steal.
+/// All entries, the queue that is measured between processes only, and those from which thieves
+/// steal.
 pub fn listed() -> impl Iterator<Item = &'static Entry> {
     static RECORDS: LazyLock<Entry> = LazyLock::new(|| Entry {
         module: "record_ring",
@@ -119,8 +120,9 @@ pub(crate) fn find(id: &str) -> Option<&'static Entry> {
     entries().find(|entry| entry.info.id == id)
 }
 
-/// The ids of the queues that `names` stand for. A name is an id, a module of queues (`lamport`, `line_ring`), or a
-/// crate (`crossbeam-queue`). A module or a crate stands for its entries that `fit`.
+/// The ids of the queues that `names` stand for. A name is an id, a module of queues (`lamport`,
+/// `line_ring`), or a crate (`crossbeam-queue`). A module or a crate stands for its entries that
+/// `fit`.
 ///
 /// # Errors
 ///

@@ -1,7 +1,7 @@
 //! A clock that is the same for all threads, and takes a few nanoseconds to read.
 //!
-//! On x86 it is the timestamp counter, as in paper 1 §5.1, calibrated once against [`Instant`]. On other machines, and
-//! if the counter stops in sleep states, it is [`Instant`] itself.
+//! On x86 it is the timestamp counter, as in paper 1 §5.1, calibrated once against [`Instant`]. On
+//! other machines, and if the counter stops in sleep states, it is [`Instant`] itself.
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
@@ -51,8 +51,8 @@ impl Clock {
         self.epoch.elapsed().as_nanos() as u64
     }
 
-    /// Now, in ticks, after all earlier instructions and before all later ones: for times so short that the processor
-    /// would reorder them with the reading. Stores may still be on their way.
+    /// Now, in ticks, after all earlier instructions and before all later ones: for times so short
+    /// that the processor would reorder them with the reading. Stores may still be on their way.
     #[inline(always)]
     pub(crate) fn now_in_order(self) -> u64 {
         fence_instructions();

@@ -43,7 +43,8 @@ pub(crate) fn are_all(cores: &[CoreId]) -> bool {
     several(&[]).is_ok_and(|all| all.iter().all(|core| cores.contains(core)))
 }
 
-/// Whether `threads` threads share cores: also if a core is given twice, although another core is free.
+/// Whether `threads` threads share cores: also if a core is given twice, although another core is
+/// free.
 pub(crate) fn are_shared(threads: usize, cores: &[CoreId]) -> bool {
     let ids: BTreeSet<_> = cores.iter().map(|core| core.id).collect();
     threads > cores.len() || ids.len() < cores.len()
@@ -51,8 +52,8 @@ pub(crate) fn are_shared(threads: usize, cores: &[CoreId]) -> bool {
 
 /// The core of each thread, producers first; `None` if it isn't pinned.
 ///
-/// No more cores are used than there are threads. So one producer and one consumer are on the first two cores, between
-/// which floors are measured.
+/// No more cores are used than there are threads. So one producer and one consumer are on the first
+/// two cores, between which floors are measured.
 pub(crate) fn seats(size: TeamSize, placement: Placement, cores: &[CoreId]) -> Vec<Option<CoreId>> {
     let TeamSize { producers, consumers } = size;
     let (threads, n) = (size.threads(), cores.len().min(size.threads()));

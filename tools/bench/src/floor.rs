@@ -31,7 +31,8 @@ pub(crate) struct Floors {
     pub(crate) line_rtt_ns: f64,
     /// One thread writes blocks of 4 KiB, the other sums them: ns per u64.
     pub(crate) block_handoff_ns: f64,
-    /// Two threads wake each other: ns per round trip between the cores, and on one core. Only for calls that wait.
+    /// Two threads wake each other: ns per round trip between the cores, and on one core. Only for
+    /// calls that wait.
     pub(crate) futex_rtt_ns: Option<[f64; 2]>,
 }
 
@@ -53,9 +54,9 @@ impl Floors {
 
 /// Nanoseconds for a flag to the other core and one back.
 ///
-/// The flags count; the thread that reads a flag doesn't clear it. Clearing would hand the line over writable, and is
-/// sometimes faster: it has two modes, 55 and 90 ns on an EPYC, where counting takes 105. So a queue whose consumer
-/// writes its slots can be a little below the floor.
+/// The flags count; the thread that reads a flag doesn't clear it. Clearing would hand the line
+/// over writable, and is sometimes faster: it has two modes, 55 and 90 ns on an EPYC, where
+/// counting takes 105. So a queue whose consumer writes its slots can be a little below the floor.
 pub(crate) fn line_rtt(cores: Cores) -> f64 {
     let (ping, pong) = (&PaddedWord::default(), &PaddedWord::default());
     let (gate, wait) = (&Gate::default(), cores.wait(Wait::Spin));
@@ -139,8 +140,9 @@ fn futex_rtt(_: Cores) -> Option<f64> {
 #[repr(align(128))]
 struct Block(UnsafeCell<[u64; BLOCK]>);
 
-// SAFETY: in `block_handoff` a block is written only while `read` says that the consumer has finished with it, and read
-// only while `written` says that the producer has; both counters are released and acquired.
+// SAFETY: in `block_handoff` a block is written only while `read` says that the consumer has
+// finished with it, and read only while `written` says that the producer has; both counters are
+// released and acquired.
 unsafe impl Sync for Block {}
 
 /// Nanoseconds per u64 when whole blocks of a small ring move from one core to the other.
@@ -156,8 +158,8 @@ pub(crate) fn block_handoff(cores: Cores) -> f64 {
             gate.meet(wait);
             for number in 0..total {
                 await_count(read, (number + 1).saturating_sub(BLOCKS as u64), wait);
-                // SAFETY: the consumer has finished with this block, and reads it again only after `written` is stored
-                // below.
+                // SAFETY: the consumer has finished with this block, and reads it again only after
+                // `written` is stored below.
                 unsafe { (*block(number)).fill(number) };
                 written.0.store(number + 1, Ordering::Release);
             }
@@ -168,8 +170,8 @@ pub(crate) fn block_handoff(cores: Cores) -> f64 {
             median_ns(SAMPLES, || {
                 for number in numbers.by_ref().take(HANDOFFS) {
                     await_count(written, number + 1, wait);
-                    // SAFETY: the producer has written this block, and waits for `read` before it writes the block
-                    // again.
+                    // SAFETY: the producer has written this block, and waits for `read` before it
+                    // writes the block again.
                     let words = unsafe { &*block(number) };
                     let sum = words.iter().fold(0, |sum: u64, word| sum.wrapping_add(*word));
                     read.0.store(number + 1, Ordering::Release);

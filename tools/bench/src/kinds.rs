@@ -18,7 +18,8 @@ pub enum Test {
     Rtt,
     /// Latency of items that are sent on a schedule.
     OpenLoop,
-    /// Nanoseconds per item that any consumer pops, and how evenly items are distributed over threads.
+    /// Nanoseconds per item that any consumer pops, and how evenly items are distributed over
+    /// threads.
     Throughput,
     /// The time that items stay in the queue.
     DataLatency,
@@ -26,7 +27,8 @@ pub enum Test {
     OpLatency,
     /// The cost of a call that says full or empty.
     FullEmpty,
-    /// The cost of a push that overwrites items that were not popped in time, with a consumer and without.
+    /// The cost of a push that overwrites items that were not popped in time, with a consumer and
+    /// without.
     Overwrite,
     /// Messages that go round a ring of threads.
     Round,
@@ -170,7 +172,8 @@ pub fn possible_sizes(mut sizes: Vec<TeamSize>, queues: &[Between<'_>]) -> Vec<T
     sizes
 }
 
-/// Refuses a size that none of the queues can have. Returns notes on `named` queues that can have none of the sizes.
+/// Refuses a size that none of the queues can have. Returns notes on `named` queues that can have
+/// none of the sizes.
 ///
 /// # Errors
 ///

@@ -1,8 +1,8 @@
 //! Measurements of concurrent queues: corelane's own, and other crates.
 //!
-//! [`Plan`] lists the measurements that the options of a suite ask for. [`run`] makes them round by round, all queues
-//! interleaved. [`Results`] are data for programs and a document for people. The kernels are compiled here once for
-//! each queue, with inlined calls as in a user's program.
+//! [`Plan`] lists the measurements that the options of a suite ask for. [`run`] makes them round by
+//! round, all queues interleaved. [`Results`] are data for programs and a document for people. The
+//! kernels are compiled here once for each queue, with inlined calls as in a user's program.
 
 mod advice;
 mod args;

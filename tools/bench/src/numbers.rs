@@ -129,7 +129,8 @@ fn bars(results: &[&CellResult], group: Group) -> Vec<Bar> {
     results.iter().filter_map(bar).collect()
 }
 
-/// A row for each queue, the fastest of the first column on top; a column for each number of threads, or for each group.
+/// A row for each queue, the fastest of the first column on top; a column for each number of
+/// threads, or for each group.
 fn table(results: &[&CellResult], groups: &[Group]) -> Table {
     let mut columns: Vec<String> = Vec::new();
     let mut rows: BTreeMap<String, BTreeMap<usize, Quartiles>> = BTreeMap::new();

@@ -40,7 +40,8 @@ impl Params {
         if let Setting::Spsc(setting) = &self.setting { Some(setting) } else { None }
     }
 
-    /// The same parameters without the conditions in which a queue must be good: placement, items and handles.
+    /// The same parameters without the conditions in which a queue must be good: placement, items
+    /// and handles.
     pub(crate) fn in_any_condition(&self) -> Self {
         let mut params = self.clone();
         params.setting.suite_mut().forget_condition();

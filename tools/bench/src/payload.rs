@@ -96,7 +96,8 @@ impl Payload for NonZeroU64 {
 
 /// A number in a heap buffer of its own, which the producer allocates and the consumer frees.
 ///
-/// Like a box, but it can be copied, as all items here, so that batches work in the same way for all queues.
+/// Like a box, but it can be copied, as all items here, so that batches work in the same way for
+/// all queues.
 #[derive(Clone, Copy)]
 pub(crate) struct Parcel(NonNull<u64>);
 
@@ -132,7 +133,8 @@ impl Payload for Parcel {
 
     #[inline(always)]
     unsafe fn free(self) {
-        // SAFETY: the pointer came from a box, and by the caller's contract is converted back into a box once.
+        // SAFETY: the pointer came from a box, and by the caller's contract is converted back into
+        // a box once.
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
 
@@ -141,7 +143,8 @@ impl Payload for Parcel {
     }
 }
 
-/// One buffer of the pool: a page, so that the prefetcher, which stops at page boundaries, can't guess the next buffer.
+/// One buffer of the pool: a page, so that the prefetcher, which stops at page boundaries, can't
+/// guess the next buffer.
 #[repr(C, align(4096))]
 pub(crate) struct Buffer {
     number: AtomicU32,
@@ -151,8 +154,8 @@ pub(crate) struct Buffer {
 /// A pointer to a buffer.
 pub(crate) type Indirect = &'static Buffer;
 
-/// The buffers, used cyclically. There are twice as many as slots, so that the producer never writes into a buffer that
-/// the consumer still reads.
+/// The buffers, used cyclically. There are twice as many as slots, so that the producer never
+/// writes into a buffer that the consumer still reads.
 pub(crate) type Pool = &'static [Buffer];
 
 /// For items that don't point to buffers.
@@ -165,11 +168,11 @@ impl Buffer {
     }
 }
 
-// The queue orders these accesses. They are relaxed atomics, so that a broken queue is reported as wrong and is not
-// undefined behaviour.
+// The queue orders these accesses. They are relaxed atomics, so that a broken queue is reported as
+// wrong and is not undefined behaviour.
 impl Payload for Indirect {
-    /// The pool of this process for this capacity. It is kept, because mapping 32 MiB for every cell would cause page
-    /// faults in the measurement.
+    /// The pool of this process for this capacity. It is kept, because mapping 32 MiB for every
+    /// cell would cause page faults in the measurement.
     fn pool(capacity: usize) -> Pool {
         static POOLS: Mutex<BTreeMap<usize, Pool>> = Mutex::new(BTreeMap::new());
         let wanted = 4 * capacity.next_power_of_two();

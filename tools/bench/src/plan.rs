@@ -31,7 +31,8 @@ pub struct Plan {
     /// No round begins that would end after this time.
     pub(crate) limit: Option<Duration>,
     pub(crate) begin: Instant,
-    /// The cores, in the order in which threads get them. Floors are measured between the first two.
+    /// The cores, in the order in which threads get them. Floors are measured between the first
+    /// two.
     pub(crate) cores: Vec<CoreId>,
     pub(crate) far_above_ns: f64,
     pub(crate) schedule: Vec<Arrival>,
@@ -68,7 +69,8 @@ impl Kernel {
         Self { probe: Box::new(|_| Ok(())), measure: Box::new(measure) }
     }
 
-    /// The same; `probe` makes the queue and drops it, and its error says what is wrong with the parameters.
+    /// The same; `probe` makes the queue and drops it, and its error says what is wrong with the
+    /// parameters.
     pub(crate) fn and_probe(
         self,
         probe: impl Fn(&Params) -> Result<(), String> + Send + Sync + 'static,
@@ -106,8 +108,9 @@ impl Cell {
 }
 
 impl Plan {
-    /// A plan for `cells`. Cells whose queues can't have the parameters are left out, with a note; the plan is refused
-    /// if one of `named` can't. Files are opened last, so that a refusal leaves no file behind.
+    /// A plan for `cells`. Cells whose queues can't have the parameters are left out, with a note;
+    /// the plan is refused if one of `named` can't. Files are opened last, so that a refusal leaves
+    /// no file behind.
     pub(crate) fn new(
         cells: Vec<Cell>,
         cores: Vec<CoreId>,
@@ -148,7 +151,8 @@ impl Plan {
         Ok(plan)
     }
 
-    /// A plan for cells that can be measured, with this number of rounds, or as many as there is time for.
+    /// A plan for cells that can be measured, with this number of rounds, or as many as there is
+    /// time for.
     pub(crate) fn of(cells: Vec<Cell>, cores: Vec<CoreId>, rounds: Option<usize>) -> Self {
         let round = cells.iter().map(Cell::time).sum();
         Self {

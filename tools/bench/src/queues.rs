@@ -1,5 +1,6 @@
-//! The queues that are measured through calls that don't wait: between one producer and one consumer, between several
-//! threads, and in a ring of threads. corelane's come from the library's registry.
+//! The queues that are measured through calls that don't wait: between one producer and one
+//! consumer, between several threads, and in a ring of threads. corelane's come from the library's
+//! registry.
 
 use std::num::NonZeroU64;
 use std::sync::LazyLock;

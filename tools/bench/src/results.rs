@@ -112,7 +112,8 @@ impl Results {
         Quartiles::of(self.rounds_of(group).map(|round| round.block_handoff_ns_per_u64))
     }
 
-    /// The name of this floor, and nanoseconds for an item of so many bytes in the rounds of `group`.
+    /// The name of this floor, and nanoseconds for an item of so many bytes in the rounds of
+    /// `group`.
     pub(crate) fn block_handoff_of(
         &self,
         bytes: usize,
@@ -122,7 +123,8 @@ impl Results {
         Some(("block_handoff", self.block_handoff(group)?.median * words as f64))
     }
 
-    /// Nanoseconds in which two threads wake each other in the rounds of `group`: on two cores, and on one.
+    /// Nanoseconds in which two threads wake each other in the rounds of `group`: on two cores, and
+    /// on one.
     pub(crate) fn futex_rtt(&self, group: Group) -> [Option<Quartiles>; 2] {
         let of = |value: fn(&Round) -> Option<f64>| {
             Quartiles::of(self.rounds_of(group).filter_map(value))
@@ -130,7 +132,8 @@ impl Results {
         [of(|round| round.futex_rtt_ns), of(|round| round.futex_rtt_one_core_ns)]
     }
 
-    /// The results by test and parameters, without the matrices. Each list has the fastest queue of `group` first.
+    /// The results by test and parameters, without the matrices. Each list has the fastest queue of
+    /// `group` first.
     pub(crate) fn tables(&self, group: Group) -> Vec<Vec<&CellResult>> {
         let mut tables: Vec<Vec<&CellResult>> = Vec::new();
         let is_wanted = |r: &&CellResult| !r.is_of_grid() && r.groups.contains_key(&group);
@@ -227,7 +230,8 @@ impl CellResult {
     }
 }
 
-/// The comparable results of a table, without floors: bounded queues; or unbounded queues if none of corelane's is bounded.
+/// The comparable results of a table, without floors: bounded queues; or unbounded queues if none
+/// of corelane's is bounded.
 pub(crate) fn comparable<'a>(table: &[&'a CellResult]) -> Vec<&'a CellResult> {
     let table = || table.iter().copied().filter(|result| !result.floor);
     let ours = || table().filter(|result| !result.peer);

@@ -25,8 +25,8 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// Makes the measurements of `plan`, or as many as there is time for.
 ///
-/// A round makes one measurement of all queues. A round is short, so that the cores rarely move within it, and the
-/// rounds of different tests alternate.
+/// A round makes one measurement of all queues. A round is short, so that the cores rarely move
+/// within it, and the rounds of different tests alternate.
 ///
 /// # Errors
 ///
@@ -112,7 +112,8 @@ impl Tally {
         self.open.get_or_insert((before, Vec::new())).1.push((cell, sample));
     }
 
-    /// Ends a round with a measurement of the floors; `None` if the run ends in the middle of the round.
+    /// Ends a round with a measurement of the floors; `None` if the run ends in the middle of the
+    /// round.
     fn end(&mut self, after: Option<Floors>) {
         let Some((before, samples)) = self.open.take() else { return };
         match Round::between(before, after.unwrap_or(before), self.far_above_ns) {

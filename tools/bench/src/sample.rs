@@ -20,7 +20,8 @@ pub(crate) struct Sample {
     pub(crate) failed: Option<f64>,
     /// Items from one producer that a consumer gets in a row.
     pub(crate) run: Option<f64>,
-    /// Share of the items that were not popped: there was no room for them, or they were overwritten.
+    /// Share of the items that were not popped: there was no room for them, or they were
+    /// overwritten.
     pub(crate) lost: Option<f64>,
     /// Processor time of all threads, per item.
     pub(crate) cpu_ns: Option<f64>,

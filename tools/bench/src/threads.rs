@@ -44,11 +44,12 @@ impl Cores {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wait {
-    /// Retries after a pause instruction: one `std::hint::spin_loop` after each failure, as in the loops
-    /// that people write.
+    /// Retries after a pause instruction: one `std::hint::spin_loop` after each failure, as in the
+    /// loops that people write.
     ///
-    /// Without a pause the processor has loads of the awaited line in flight when the line is taken away, and discards
-    /// them all: on an EPYC a flag's round trip takes 125 ns without a pause and 105 ns with a pause.
+    /// Without a pause the processor has loads of the awaited line in flight when the line is taken
+    /// away, and discards them all: on an EPYC a flag's round trip takes 125 ns without a pause and
+    /// 105 ns with a pause.
     // Results are kept from times when a stream tried twice before its first pause.
     #[serde(alias = "pause")]
     Spin,
@@ -82,7 +83,8 @@ impl Wait {
         *self == Self::Within
     }
 
-    /// How a thread waits. If threads share a core, a thread that never yields would wait for threads that don't run.
+    /// How a thread waits. If threads share a core, a thread that never yields would wait for
+    /// threads that don't run.
     pub(crate) fn on(self, is_shared: bool) -> Self {
         match self {
             Self::Greedy | Self::Spin if is_shared => Self::Yield,
@@ -109,8 +111,8 @@ impl Wait {
         self.until_counted(&mut 0, attempt)
     }
 
-    /// The same. Counts in `stalls` if the first try fails. The code has one try, as in the loops that
-    /// people write.
+    /// The same. Counts in `stalls` if the first try fails. The code has one try, as in the loops
+    /// that people write.
     #[inline(always)]
     pub(crate) fn until_counted<T>(
         self,
@@ -185,10 +187,11 @@ pub(crate) struct Side {
 }
 
 impl Meeting {
-    /// Moves at most `warm_up` items, and then the measured items. The side that `leads` estimates their number.
+    /// Moves at most `warm_up` items, and then the measured items. The side that `leads` estimates
+    /// their number.
     ///
-    /// `work` moves a range of items. It owns the handles, as a thread does. Behind a reference the compiler must keep
-    /// a handle's fields in memory.
+    /// `work` moves a range of items. It owns the handles, as a thread does. Behind a reference the
+    /// compiler must keep a handle's fields in memory.
     pub(crate) fn side<H>(
         &self,
         trial: &Trial<'_>,
@@ -240,19 +243,19 @@ pub(crate) fn run_on<A: Send, B: Send>(
     (produced.expect("its thread is done"), consumed.expect("its thread is done"))
 }
 
-/// A thread's core, unless it isn't pinned, and its work. In a box, so that starting threads is compiled once and not for each measurement of each
-/// queue.
+/// A thread's core, unless it isn't pinned, and its work. In a box, so that starting threads is
+/// compiled once and not for each measurement of each queue.
 pub(crate) type Task<'a, R> = (Option<CoreId>, Box<dyn FnOnce() -> R + Send + 'a>);
 
-/// Runs all tasks at the same time, each in a thread of its own, and returns their results. This thread runs
-/// `meanwhile`.
+/// Runs all tasks at the same time, each in a thread of its own, and returns their results. This
+/// thread runs `meanwhile`.
 pub(crate) fn all<R: Send>(tasks: Vec<Task<'_, R>>, meanwhile: &dyn Fn()) -> Vec<R> {
     thread::scope(|scope| {
         let mut threads = Vec::new();
         for (core, task) in tasks {
             threads.push(scope.spawn(move || {
-                // The core was checked when the command line was read. If it goes away later, the thread isn't pinned,
-                // which the spread shows.
+                // The core was checked when the command line was read. If it goes away later, the
+                // thread isn't pinned, which the spread shows.
                 core.map(core_affinity::set_for_current);
                 task()
             }));

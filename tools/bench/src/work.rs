@@ -1,8 +1,9 @@
 //! The work of each side per item besides the queue's calls: emulated load, as in paper 1 §5.1.
 //!
-//! The paper's programs spin until the timestamp counter has advanced far enough. Reading the counter takes 10 ns on a
-//! virtual EPYC, so the smallest load, 10 ns, would take 21. Here the load is a chain of dependent steps with a
-//! calibrated pace. It is exact to about a nanosecond, and can't begin before its item has arrived.
+//! The paper's programs spin until the timestamp counter has advanced far enough. Reading the
+//! counter takes 10 ns on a virtual EPYC, so the smallest load, 10 ns, would take 21. Here the load
+//! is a chain of dependent steps with a calibrated pace. It is exact to about a nanosecond, and
+//! can't begin before its item has arrived.
 
 use std::hint::black_box;
 use std::sync::LazyLock;
@@ -32,8 +33,8 @@ fn fastest_ns(mut work: impl FnMut()) -> f64 {
 
 /// Per-item work of one side.
 ///
-/// Both calls take the item's value. If the load didn't depend on the value, the processor would run the load while it
-/// waits for the item's cache line, and the miss would cost nothing.
+/// Both calls take the item's value. If the load didn't depend on the value, the processor would
+/// run the load while it waits for the item's cache line, and the miss would cost nothing.
 pub(crate) trait Work: Copy {
     /// The producer's work, done before `value` is known.
     #[inline(always)]
@@ -88,15 +89,16 @@ impl Work for Busy {
     }
 }
 
-/// The real time of a load of `ns` nanoseconds, when repeated: whole steps, and the loop around them.
+/// The real time of a load of `ns` nanoseconds, when repeated: whole steps, and the loop around
+/// them.
 pub fn actual_load_ns(ns: u64) -> f64 {
     let mut work = Busy::new(ns);
     let rounds = (CALIBRATION / work.steps.max(1)).max(1);
     fastest_ns(|| (0..rounds).for_each(|value| work.consume(value))) / rounds as f64
 }
 
-/// Scrambles `seed`. No step can begin before the previous step has ended. Steps aren't linear, so the compiler can't
-/// merge them.
+/// Scrambles `seed`. No step can begin before the previous step has ended. Steps aren't linear, so
+/// the compiler can't merge them.
 #[inline(always)]
 fn chain(seed: u64, steps: u64) -> u64 {
     (0..steps).fold(seed, |x, _| (x ^ (x >> 29)).wrapping_mul(0x5851_f42d_4c95_7f2d))

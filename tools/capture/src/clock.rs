@@ -50,7 +50,8 @@ impl Clocks {
 
     /// Whether a pcapng block that begins like this claims to be shorter than its own frame.
     ///
-    /// Must be checked before the parser sees the block: the parser would subtract the frame first and check later.
+    /// Must be checked before the parser sees the block: the parser would subtract the frame first
+    /// and check later.
     pub(crate) fn is_impossible(&self, block: &[u8]) -> bool {
         let len = block.get(4..).and_then(|rest| rest.first_chunk());
         let (Some(big_endian), Some(&len)) = (self.big_endian, len) else { return false };

@@ -4,8 +4,8 @@ use std::io::{ErrorKind, Read, Result};
 
 /// A source whose reads fill their buffer, unless it ends.
 ///
-/// A pipe may return less than asked for, even a byte at a time. The parser looks for a file's header in its first read
-/// only, and parses a record again after each further read.
+/// A pipe may return less than asked for, even a byte at a time. The parser looks for a file's
+/// header in its first read only, and parses a record again after each further read.
 pub(crate) struct Filled<R>(pub(crate) R);
 
 impl<R: Read> Read for Filled<R> {

@@ -1,9 +1,10 @@
 //! Times and lengths of the packets of a pcap or pcapng capture, to be replayed.
 //!
-//! Link types and contents don't matter. In pcapng files, enhanced packets are read. Simple packets carry no time and
-//! are skipped, as is every block that is no packet.
+//! Link types and contents don't matter. In pcapng files, enhanced packets are read. Simple packets
+//! carry no time and are skipped, as is every block that is no packet.
 //!
-//! No file makes [`read`] panic, and the memory that it takes is proportional to the bytes that it has read.
+//! No file makes [`read`] panic, and the memory that it takes is proportional to the bytes that it
+//! has read.
 //!
 //! ```
 //! // A header for microseconds, and a packet of 60 bytes at 1.5 s of which none is kept.
@@ -38,8 +39,8 @@ const LARGEST_RECORD: usize = 1 << 24;
 /// A packet of a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet {
-    /// When the packet was captured, counted from 1970. Times that don't fit into 64 bits are moved to the nearest one
-    /// that does.
+    /// When the packet was captured, counted from 1970. Times that don't fit into 64 bits are moved
+    /// to the nearest one that does.
     pub at_ns: u64,
     /// The packet's length on the wire. The capture may hold less.
     pub bytes: u32,

@@ -16,7 +16,8 @@ fn config() -> ProptestConfig {
     let usual = ProptestConfig::default();
     let persistence = FileFailurePersistence::WithSource("proptest-regressions");
     ProptestConfig {
-        // The cases are cheap, so more than the default. The default configuration has read `PROPTEST_CASES`.
+        // The cases are cheap, so more than the default. The default configuration has read
+        // `PROPTEST_CASES`.
         cases: std::env::var_os("PROPTEST_CASES").map_or(2000, |_| usual.cases),
         failure_persistence: Some(Box::new(persistence)),
         ..usual

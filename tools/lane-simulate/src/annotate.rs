@@ -12,10 +12,12 @@ const AROUND: u32 = 2;
 
 /// The sources of the library.
 static SOURCES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../library/corelane/src");
-/// The end of the prefix of the compiler's names of these files. The rest is the same on all machines.
+/// The end of the prefix of the compiler's names of these files. The rest is the same on all
+/// machines.
 const SOURCES_AT: &str = "corelane/src/";
 
-/// The name here of the file that the compiler calls `path`; `path` itself for files outside of the library.
+/// The name here of the file that the compiler calls `path`; `path` itself for files outside of the
+/// library.
 pub(crate) fn source_name(path: &str) -> &str {
     path.rsplit_once(SOURCES_AT).map_or(path, |(_, file)| file)
 }

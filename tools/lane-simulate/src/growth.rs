@@ -37,8 +37,8 @@ pub(crate) fn lines<C>(rows: &Rows<'_, C>, of: fn(&C) -> f64) -> Vec<Curve> {
     rows.iter().map(line).collect()
 }
 
-/// A chart of `lines` with its numbers in a table; empty cells if there is no number. Rows of `more` are in the table
-/// only.
+/// A chart of `lines` with its numbers in a table; empty cells if there is no number. Rows of
+/// `more` are in the table only.
 pub(crate) fn blocks(
     axes: [&str; 2],
     scale: Scale,

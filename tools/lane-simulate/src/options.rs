@@ -20,8 +20,9 @@ pub(crate) const WORKLOADS: [Workload; 2] = [Workload::Simple, Workload::Complex
 
 /// Simulates queues on other machines, and shows which lines of the source cost cache misses.
 ///
-/// The queues' own sources run on simulated cores, and every access is charged to a model of the caches. The counts of
-/// misses are the algorithm's; times are as good as the machine's figures. The same seed gives the same result.
+/// The queues' own sources run on simulated cores, and every access is charged to a model of the
+/// caches. The counts of misses are the algorithm's; times are as good as the machine's figures.
+/// The same seed gives the same result.
 ///
 /// Ctrl-C ends the run and keeps finished results; the exit code is then 130.
 #[derive(Debug, Parser)]
@@ -59,7 +60,8 @@ pub(crate) enum SimulateSuite {
 pub(crate) enum Model {
     /// Stores wait in a buffer, and lines are prefetched if the machine prefetches.
     Full,
-    /// As the papers count misses: a store keeps its core until it is done, and nothing is prefetched.
+    /// As the papers count misses: a store keeps its core until it is done, and nothing is
+    /// prefetched.
     Counting,
 }
 
@@ -93,7 +95,8 @@ pub(crate) struct StreamArgs {
     #[arg(long, default_value = "i7", value_name = "MACHINE")]
     pub(crate) machine: String,
 
-    /// Measure the queues on this machine, simulate the same, and show how far off the simulation is.
+    /// Measure the queues on this machine, simulate the same, and show how far off the simulation
+    /// is.
     #[arg(long, conflicts_with_all = ["machine", "pair", "cores", "sweep", "model", "regime", "grid",
           "annotate", "payload", "capacity", "batch", "items", "html"])]
     pub(crate) validate: bool,
@@ -102,17 +105,18 @@ pub(crate) struct StreamArgs {
     #[arg(long, value_name = "N", default_value = "15", requires = "validate")]
     pub(crate) rounds: Positive,
 
-    /// Virtual cores of producer and consumer. Cores are numbered socket by socket, with the second threads after all
-    /// first threads.
+    /// Virtual cores of producer and consumer. Cores are numbered socket by socket, with the second
+    /// threads after all first threads.
     #[arg(long, value_name = "A,B", default_value = "0,1")]
     pub(crate) pair: CorePair,
 
-    /// Simulate a pipeline on the first N virtual cores: a producer, threads that pop items and push them into the next
-    /// queue, and a consumer. A single core pushes and pops.
+    /// Simulate a pipeline on the first N virtual cores: a producer, threads that pop items and
+    /// push them into the next queue, and a consumer. A single core pushes and pops.
     #[arg(long, value_name = "N", conflicts_with = "pair")]
     pub(crate) cores: Option<Positive>,
 
-    /// Simulate pipelines on A to B cores: A, B, and powers of two and half as much again between them.
+    /// Simulate pipelines on A to B cores: A, B, and powers of two and half as much again between
+    /// them.
     #[arg(long, value_name = "cores=A..B", conflicts_with_all = ["pair", "cores", "grid", "annotate"])]
     pub(crate) sweep: Option<Sweep>,
 
@@ -170,8 +174,8 @@ impl StreamArgs {
 /// What to simulate between several threads, and on what.
 #[derive(Debug, Args)]
 pub(crate) struct TeamArgs {
-    /// Queues to simulate, by id or module; if none is named, all between several threads, with bbq-spsc and lq
-    /// where there is one thread a side.
+    /// Queues to simulate, by id or module; if none is named, all between several threads, with
+    /// bbq-spsc and lq where there is one thread a side.
     #[arg(value_name = "QUEUE")]
     pub(crate) queues: Vec<String>,
 
@@ -180,13 +184,13 @@ pub(crate) struct TeamArgs {
     #[arg(long, default_value = "arm-96t", value_name = "MACHINE")]
     pub(crate) machine: String,
 
-    /// Producers and consumers, each on a core of its own [default: 1x1,2x2,4x4,4x1,1x4, as far as the
-    /// machine has cores].
+    /// Producers and consumers, each on a core of its own [default: 1x1,2x2,4x4,4x1,1x4, as far as
+    /// the machine has cores].
     #[arg(long, value_name = "PxC", value_delimiter = ',')]
     pub(crate) threads: Vec<TeamSize>,
 
-    /// Simulate one consumer with 1, 2, 4, … producers, one producer with as many consumers, and as many of both, until
-    /// all cores are in use; and show the results beside the paper's.
+    /// Simulate one consumer with 1, 2, 4, … producers, one producer with as many consumers, and as
+    /// many of both, until all cores are in use; and show the results beside the paper's.
     #[arg(long, conflicts_with = "threads")]
     pub(crate) sweep: bool,
 
@@ -194,12 +198,13 @@ pub(crate) struct TeamArgs {
     #[arg(long, value_name = "N", requires = "sweep")]
     pub(crate) cores: Option<Positive>,
 
-    /// Show a real machine's throughput on the same axes, as measured by `lane bench mpmc --json FILE`.
+    /// Show a real machine's throughput on the same axes, as measured by `lane bench mpmc --json
+    /// FILE`.
     #[arg(long, value_name = "FILE", requires = "sweep")]
     pub(crate) beside: Option<PathBuf>,
 
-    /// Work of the threads besides their calls; complex is a busy loop of up to 30 ns before each call, as allocation
-    /// isn't simulated [default: simple; with --sweep simple, complex].
+    /// Work of the threads besides their calls; complex is a busy loop of up to 30 ns before each
+    /// call, as allocation isn't simulated [default: simple; with --sweep simple, complex].
     #[arg(long, value_parser = one_of(&WORKLOADS), hide_possible_values = true, value_delimiter = ',')]
     pub(crate) workload: Vec<Workload>,
 
@@ -227,7 +232,8 @@ pub(crate) struct TeamArgs {
 /// A test of work stealing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StealTest {
-    /// An owner puts until its queue is full and gets until it is empty, while thieves take a share.
+    /// An owner puts until its queue is full and gets until it is empty, while thieves take a
+    /// share.
     Stolen,
     /// Threads with a queue each put, get, and then attempt to steal from each other.
     Pool,
@@ -274,11 +280,13 @@ pub(crate) struct StealArgs {
     #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',', default_value = "same-l3")]
     pub(crate) distance: Vec<ThiefDistance>,
 
-    /// Threads of the pool: as many on each socket, and on two L3 caches of a socket if it has several.
+    /// Threads of the pool: as many on each socket, and on two L3 caches of a socket if it has
+    /// several.
     #[arg(long, value_name = "N", default_value = "8")]
     pub(crate) threads: Positive,
 
-    /// Items that each thread of the pool attempts to steal in a round, in percent of the capacity, 0 to 100.
+    /// Items that each thread of the pool attempts to steal in a round, in percent of the capacity,
+    /// 0 to 100.
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0,25,50,75,100",
           value_parser = clap::value_parser!(u8).range(0..=100))]
     pub(crate) balancing: Vec<u8>,
@@ -305,8 +313,8 @@ pub(crate) struct StealArgs {
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) batch: Positive,
 
-    /// Items of each queue that are got or stolen while items are counted, after as many that warm up [default: 16 times
-    /// the capacity].
+    /// Items of each queue that are got or stolen while items are counted, after as many that warm
+    /// up [default: 16 times the capacity].
     #[arg(long, value_name = "N")]
     pub(crate) items: Option<Positive>,
 
@@ -314,7 +322,8 @@ pub(crate) struct StealArgs {
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) runs: Positive,
 
-    /// Decides the order of threads and store buffers that are due at the same time, and the threads' choices.
+    /// Decides the order of threads and store buffers that are due at the same time, and the
+    /// threads' choices.
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) seed: u64,
 

@@ -181,8 +181,8 @@ impl Here<'_> {
     }
 }
 
-/// Kendall's τ between measured and predicted times, over all pairs of cells of the same group; in the form for ties
-/// (τ-b), because many predictions are equal when the loads decide.
+/// Kendall's τ between measured and predicted times, over all pairs of cells of the same group; in
+/// the form for ties (τ-b), because many predictions are equal when the loads decide.
 fn kendall_tau<'a>(cells: impl Iterator<Item = &'a Prediction>) -> f64 {
     let cells: Vec<_> = cells.collect();
     let (mut agree, mut measured_pairs, mut predicted_pairs) = (0.0, 0.0_f64, 0.0_f64);

@@ -1,4 +1,5 @@
-//! Histories: threads use a queue at full speed, and a monitor decides whether a queue can give these answers.
+//! Histories: threads use a queue at full speed, and a monitor decides whether a queue can give
+//! these answers.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};

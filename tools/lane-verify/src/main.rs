@@ -28,12 +28,14 @@ const CANARY: &str = "canary";
 
 /// Shows that each memory ordering in the sources is needed.
 ///
-/// Runs the models of each queue in all executions that the C11 memory model allows (if these are too many, in the
-/// executions with few preemptions), then again with one ordering weaker at a time. An ordering is needed if with each
-/// weaker ordering a model fails. Bugs seeded into copies of the queues show that the models find bugs.
+/// Runs the models of each queue in all executions that the C11 memory model allows (if these are
+/// too many, in the executions with few preemptions), then again with one ordering weaker at a
+/// time. An ordering is needed if with each weaker ordering a model fails. Bugs seeded into copies
+/// of the queues show that the models find bugs.
 ///
-/// Ctrl-C ends the run and keeps the queues that are finished; the exit code is then 130. The exit code is 1 if a queue
-/// is found broken, or a seeded bug is not found. An ordering that isn't needed is reported, but is no failure.
+/// Ctrl-C ends the run and keeps the queues that are finished; the exit code is then 130. The exit
+/// code is 1 if a queue is found broken, or a seeded bug is not found. An ordering that isn't
+/// needed is reported, but is no failure.
 #[derive(Debug, Parser)]
 #[command(name = "lane-verify", bin_name = "lane verify", version, max_term_width = 100)]
 struct VerifyArgs {
@@ -45,20 +47,22 @@ struct VerifyArgs {
     #[arg(long)]
     big: bool,
 
-    /// Instead of models: let two to six threads use each queue for this time (30s, 10m), and check that a queue can
-    /// give their answers. It can't if an item comes twice, never or out of order, or if a call says empty or full
-    /// although the queue wasn't.
+    /// Instead of models: let two to six threads use each queue for this time (30s, 10m), and check
+    /// that a queue can give their answers. It can't if an item comes twice, never or out of order,
+    /// or if a call says empty or full although the queue wasn't.
     #[arg(long, value_name = "TIME", value_parser = duration,
           conflicts_with_all = ["big", "kept", "html", "markdown"])]
     histories: Option<Duration>,
 
-    /// Trust a table that --markdown wrote: for each weaker ordering, first run the model that failed before, and none
-    /// if none failed. That takes a third of the time, and doesn't detect that a surviving ordering has become needed.
+    /// Trust a table that --markdown wrote: for each weaker ordering, first run the model that
+    /// failed before, and none if none failed. That takes a third of the time, and doesn't detect
+    /// that a surviving ordering has become needed.
     #[arg(long, value_name = "FILE", conflicts_with = "big")]
     kept: Option<PathBuf>,
 
-    /// Trust what the tests of corelane-models of the same sources wrote to the file that `CORELANE_EXPLORED` named: a
-    /// model that passed there isn't run again without a weaker ordering.
+    /// Trust what the tests of corelane-models of the same sources wrote to the file that
+    /// `CORELANE_EXPLORED` named: a model that passed there isn't run again without a weaker
+    /// ordering.
     #[arg(long, value_name = "FILE", conflicts_with = "histories")]
     explored: Option<PathBuf>,
 

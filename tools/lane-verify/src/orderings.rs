@@ -1,4 +1,5 @@
-//! The ordering table: each queue's models as the sources are, and with one ordering weaker at a time.
+//! The ordering table: each queue's models as the sources are, and with one ordering weaker at a
+//! time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -23,8 +24,8 @@ type ModelOutcome = Result<Exploration, String>;
 
 /// Makes the ordering tables of `queues`, or of the queues that are finished before Ctrl-C.
 ///
-/// The big models are run only `with_big`. Weakenings that survived in `kept` are not tried again, and models that passed in
-/// `explored` are run with weakenings only.
+/// The big models are run only `with_big`. Weakenings that survived in `kept` are not tried again,
+/// and models that passed in `explored` are run with weakenings only.
 pub(crate) fn verify(
     queues: &[&str],
     with_big: bool,
@@ -80,8 +81,8 @@ struct Table<'a> {
 /// An ordering that is to be weakened.
 struct Attempt {
     weakening: Weakening,
-    /// The models to be tried: the models that reach the ordering, first the models that failed before. Empty if the
-    /// kept results answer it.
+    /// The models to be tried: the models that reach the ordering, first the models that failed
+    /// before. Empty if the kept results answer it.
     models: Vec<String>,
 }
 

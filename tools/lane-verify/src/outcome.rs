@@ -36,7 +36,8 @@ pub(crate) struct SeededBug {
 pub(crate) struct QueueTable {
     pub(crate) queue: String,
     pub(crate) models: usize,
-    /// How many of the models are run only with few preemptions, because they have too many executions.
+    /// How many of the models are run only with few preemptions, because they have too many
+    /// executions.
     pub(crate) bounded_models: usize,
     /// Executions of all models, with the orderings of the source.
     pub(crate) executions: usize,
@@ -131,7 +132,8 @@ impl Verification {
         Self { origin: Origin::now("lane verify", SCHEMA), seconds, ..self }
     }
 
-    /// Shares the results of a line between the queues that use it: the line has one ordering for all of them.
+    /// Shares the results of a line between the queues that use it: the line has one ordering for
+    /// all of them.
     pub(crate) fn share_evidence(&mut self) {
         let mut failing = BTreeMap::new();
         for site in self.queues.iter().flat_map(|queue| &queue.sites) {
@@ -191,7 +193,8 @@ impl QueueTable {
         self.count_needed();
     }
 
-    /// Judges the surviving sites again, with the failures that other queues' models have found there.
+    /// Judges the surviving sites again, with the failures that other queues' models have found
+    /// there.
     fn judge_again(&mut self, failing: &BTreeMap<(Site, Strength), Evidence>) {
         for site in self.sites.iter_mut().filter(|site| site.verdict == Verdict::Survives) {
             let mut weakened = site.weakened.clone();
@@ -216,8 +219,8 @@ impl QueueTable {
     }
 }
 
-/// Keeps the steps that are reached, from strong to weak, by steps with which no model fails. A weaker ordering than a
-/// failing one need not fail.
+/// Keeps the steps that are reached, from strong to weak, by steps with which no model fails. A
+/// weaker ordering than a failing one need not fail.
 fn keep_reached(site: &Site, weakened: &mut Vec<Weakened>) {
     let mut reached = site.ordering.weaker(site.op).to_vec();
     for step in weakened.iter().filter(|step| step.evidence.is_none()) {

@@ -1,5 +1,6 @@
-//! A verification as a document: tables, and the sources with the verdict beside each line. The Markdown is kept beside
-//! the sources: it is the same in every run, and has no line numbers, which change with every comment.
+//! A verification as a document: tables, and the sources with the verdict beside each line. The
+//! Markdown is kept beside the sources: it is the same in every run, and has no line numbers, which
+//! change with every comment.
 
 use std::collections::{BTreeMap, BTreeSet};
 

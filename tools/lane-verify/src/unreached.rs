@@ -11,8 +11,8 @@ const CALL_LINES: u32 = 5;
 
 /// All lines of algorithms that name an ordering which is a site of none of `queues`.
 ///
-/// A place with two orderings, such as a compare-and-swap, needs two sites. Imports of `Ordering::{…}` or `Ordering::*`
-/// can't be followed, so these imports are listed themselves.
+/// A place with two orderings, such as a compare-and-swap, needs two sites. Imports of
+/// `Ordering::{…}` or `Ordering::*` can't be followed, so these imports are listed themselves.
 pub(crate) fn lines(queues: &[QueueTable]) -> Vec<UnreachedLine> {
     let sites = queues.iter().flat_map(|queue| &queue.sites).map(|verdict| &verdict.site);
     // Queues share files.

@@ -1,7 +1,7 @@
 //! One run of one model, in a process of its own.
 //!
-//! A queue with a weakened ordering may do anything: free memory twice, panic in a destructor, loop for ever. This must
-//! not affect the next run.
+//! A queue with a weakened ordering may do anything: free memory twice, panic in a destructor, loop
+//! for ever. This must not affect the next run.
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
@@ -13,7 +13,8 @@ use std::time::Duration;
 use corelane_models::{Exploration, Model, Weakening, all, big, canary, seeded};
 use serde::{Deserialize, Serialize};
 
-/// A part of loom's message when a run does not repeat itself, which has nothing to do with orderings.
+/// A part of loom's message when a run does not repeat itself, which has nothing to do with
+/// orderings.
 const REPLAY_DIFFERS: &str = "fully deterministic";
 /// After this time a run is taken for endless.
 const LIMIT: Duration = Duration::from_secs(15 * 60);
@@ -69,8 +70,8 @@ fn silent_end(status: ExitStatus) -> Answer {
 fn is_crash(status: ExitStatus) -> bool {
     use std::os::unix::process::ExitStatusExt;
 
-    // The same numbers on all systems: illegal instruction, abort, arithmetic, segment; and the bus error of Linux and
-    // of other systems.
+    // The same numbers on all systems: illegal instruction, abort, arithmetic, segment; and the bus
+    // error of Linux and of other systems.
     status.signal().is_some_and(|signal| [4, 6, 7, 8, 10, 11].contains(&signal))
 }
 

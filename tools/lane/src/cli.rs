@@ -7,11 +7,11 @@ use clap::{Args, Parser, Subcommand};
 use corelane_bench::{BenchArgs, COMPUTE, CorePair, PEER};
 use corelane_report::FileArgs;
 
-/// Measures the queues of corelane on this machine, beside the physical floor and beside other crates, verifies their
-/// memory orderings, and simulates them on other machines.
+/// Measures the queues of corelane on this machine, beside the physical floor and beside other
+/// crates, verifies their memory orderings, and simulates them on other machines.
 ///
-/// Without a command: a quick run of all queues between one producer and one consumer, a recommendation, and
-/// corelane-report.html in the current directory.
+/// Without a command: a quick run of all queues between one producer and one consumer, a
+/// recommendation, and corelane-report.html in the current directory.
 #[derive(Debug, Parser)]
 #[command(name = "lane", version, max_term_width = 100)]
 pub(crate) struct Cli {
@@ -39,9 +39,9 @@ pub(crate) enum Command {
     },
     /// Measure queues.
     ///
-    /// Queues are measured interleaved, round by round. Each round also measures the caches alone, and rounds are
-    /// grouped by the result: near (the cores share a cache) or far. Ctrl-C ends the run and keeps the measured
-    /// results; the exit code is then 130.
+    /// Queues are measured interleaved, round by round. Each round also measures the caches alone,
+    /// and rounds are grouped by the result: near (the cores share a cache) or far. Ctrl-C ends the
+    /// run and keeps the measured results; the exit code is then 130.
     Bench {
         /// Which kind of queue.
         #[command(subcommand)]
@@ -54,8 +54,8 @@ pub(crate) enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
-    /// Simulate queues on other machines, and show which lines of the source cost cache misses (starts the program
-    /// lane-simulate).
+    /// Simulate queues on other machines, and show which lines of the source cost cache misses
+    /// (starts the program lane-simulate).
     #[command(disable_help_flag = true)]
     Simulate {
         /// The arguments of lane-simulate.

@@ -1,4 +1,5 @@
-//! `lane` measures corelane's queues on the machine it runs on. `lane verify` and `lane simulate` are programs beside it.
+//! `lane` measures corelane's queues on the machine it runs on. `lane verify` and `lane simulate`
+//! are programs beside it.
 
 mod cli;
 mod listing;

@@ -8,8 +8,8 @@ use std::process::{Command, ExitCode};
 
 use corelane_report::Failure;
 
-/// Runs the program `name` with `args`. In a checkout cargo builds it, so that it is never older than the sources.
-/// Otherwise it is the program beside this one, or on the path.
+/// Runs the program `name` with `args`. In a checkout cargo builds it, so that it is never older
+/// than the sources. Otherwise it is the program beside this one, or on the path.
 ///
 /// # Errors
 ///
@@ -38,7 +38,8 @@ pub(crate) fn start(name: &str, args: &[OsString]) -> Result<ExitCode, Failure> 
     )))
 }
 
-/// The manifest of the workspace in which this program was built, if the workspace has the program `name`.
+/// The manifest of the workspace in which this program was built, if the workspace has the program
+/// `name`.
 fn checkout(here: &Path, name: &str) -> Option<PathBuf> {
     let has_it = |root: &&Path| root.join("tools").join(name).join("Cargo.toml").is_file();
     here.ancestors().find(has_it).map(|root| root.join("Cargo.toml"))

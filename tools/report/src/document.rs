@@ -25,7 +25,8 @@ impl Media {
 
 /// The results of a command.
 ///
-/// In paragraphs, lists and facts, text between backticks is code, and text between pairs of asterisks is bold.
+/// In paragraphs, lists and facts, text between backticks is code, and text between pairs of
+/// asterisks is bold.
 #[derive(Debug, Clone, Default)]
 pub struct Document {
     /// Title of the browser's window.

@@ -1,4 +1,5 @@
-//! Ctrl-C, SIGTERM or SIGHUP: the first signal ends the run and keeps the results, the second ends the program.
+//! Ctrl-C, SIGTERM or SIGHUP: the first signal ends the run and keeps the results, the second ends
+//! the program.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,8 +1,8 @@
 //! Results for people and programs.
 //!
-//! A command builds one [`Document`] from its results. The document becomes text for a terminal, a page for a browser,
-//! or Markdown; [`Files`] writes all of them, and the data as JSON. The other modules are shared by all the programs:
-//! options, Ctrl-C, and failures.
+//! A command builds one [`Document`] from its results. The document becomes text for a terminal, a
+//! page for a browser, or Markdown; [`Files`] writes all of them, and the data as JSON. The other
+//! modules are shared by all the programs: options, Ctrl-C, and failures.
 
 mod document;
 mod html;

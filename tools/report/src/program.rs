@@ -120,8 +120,8 @@ pub struct Sink {
 }
 
 impl Sink {
-    /// Makes sure that `path` can be written. An existing file keeps its contents until there are new ones, and no file
-    /// is left if there was none.
+    /// Makes sure that `path` can be written. An existing file keeps its contents until there are
+    /// new ones, and no file is left if there was none.
     ///
     /// # Errors
     ///
@@ -205,8 +205,8 @@ impl Files {
 
     /// Writes the files, then prints; to stderr if standard output is one of the files.
     ///
-    /// Files are written first, even if the output is not read. The results are printed even if a file can't be
-    /// written.
+    /// Files are written first, even if the output is not read. The results are printed even if a
+    /// file can't be written.
     ///
     /// # Errors
     ///

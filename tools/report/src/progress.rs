@@ -12,8 +12,8 @@ const FIRST: Duration = Duration::from_secs(1);
 /// The time between two lines.
 const NEXT: Duration = Duration::from_secs(5);
 
-/// A bar on a terminal, otherwise a line every few seconds. It has no thread of its own, which would disturb
-/// measurements.
+/// A bar on a terminal, otherwise a line every few seconds. It has no thread of its own, which
+/// would disturb measurements.
 #[derive(Debug)]
 pub struct Progress {
     bar: ProgressBar,

@@ -1,9 +1,10 @@
 //! `faaq`: the block-based bounded queue whose consumers take items by fetch-and-add, too.
 //!
-//! Producers are those of [`block::shared`](crate::block::shared). A consumer that finds its block full hands over what is
-//! left of it to fetch-and-add. From then on each consumer of the block adds to `claimed`. An addition always gains a
-//! position, and a position behind the end of the block takes nothing. While producers are still filling the block,
-//! consumers take items by compare-and-swap, as those of `block::shared` do.
+//! Producers are those of [`block::shared`](crate::block::shared). A consumer that finds its block
+//! full hands over what is left of it to fetch-and-add. From then on each consumer of the block
+//! adds to `claimed`. An addition always gains a position, and a position behind the end of the
+//! block takes nothing. While producers are still filling the block, consumers take items by
+//! compare-and-swap, as those of `block::shared` do.
 //!
 #![doc = advice!(faaq)]
 //!
@@ -18,27 +19,33 @@
 //!
 //! # What the paper leaves open
 //!
-//! The paper describes this queue in words only. A consumer checks that its block is full, and adds to `reserved`. Between
-//! the check and the addition other consumers may empty the block, and producers may begin to fill it again. Then the
-//! addition takes a slot that may be empty. The paper says that this needs a rollback, and doesn't say how. A rollback by
-//! compare-and-swap fails if another consumer has added meanwhile. If that consumer is stopped, it fails for ever. So a pop
-//! could neither take an item nor give its slot back.
+//! The paper describes this queue in words only. A consumer checks that its block is full, and adds
+//! to `reserved`. Between the check and the addition other consumers may empty the block, and
+//! producers may begin to fill it again. Then the addition takes a slot that may be empty. The
+//! paper says that this needs a rollback, and doesn't say how. A rollback by compare-and-swap fails
+//! if another consumer has added meanwhile. If that consumer is stopped, it fails for ever. So a
+//! pop could neither take an item nor give its slot back.
 //!
-//! Here no addition needs a rollback, because compare-and-swap and fetch-and-add change different variables:
+//! Here no addition needs a rollback, because compare-and-swap and fetch-and-add change different
+//! variables:
 //!
-//! - `reserved` is changed by compare-and-swap only. A mark in `reserved` says that the items from there on are handed over.
-//! - `claimed` has a version and an offset. A hand-over begins a version, at the offset at which `reserved` was marked, when
-//!   all slots of the block are filled. Any consumer that reads the mark begins the version, if it has not begun. So no
-//!   consumer waits for the consumer that has set the mark.
-//! - Consumers leave the block when the offset is behind its last slot. Only the hand-over of a later lap resets the
-//!   offset, as a producer that enters a block resets `allocated`.
+//! - `reserved` is changed by compare-and-swap only. A mark in `reserved` says that the items from
+//!   there on are handed over.
+//! - `claimed` has a version and an offset. A hand-over begins a version, at the offset at which
+//!   `reserved` was marked, when all slots of the block are filled. Any consumer that reads the
+//!   mark begins the version, if it has not begun. So no consumer waits for the consumer that has
+//!   set the mark.
+//! - Consumers leave the block when the offset is behind its last slot. Only the hand-over of a
+//!   later lap resets the offset, as a producer that enters a block resets `allocated`.
 //!
-//! So a late addition either finds an offset behind the last slot, and takes nothing, or the block is handed over again, in
-//! a later lap. Then the slot is filled, and the late consumer takes its item, as any other consumer could.
+//! So a late addition either finds an offset behind the last slot, and takes nothing, or the block
+//! is handed over again, in a later lap. Then the slot is filled, and the late consumer takes its
+//! item, as any other consumer could.
 //!
-//! There are two more differences. A consumer reads `committed` until the block is handed over, and not in each pop. The
-//! [departures](crate::block::shared#departures-from-the-paper) of `block::shared` apply, too. A thread must not be stopped in
-//! the middle of a call while `claimed` advances by half its range, which is that of `allocated`.
+//! There are two more differences. A consumer reads `committed` until the block is handed over, and
+//! not in each pop. The [departures](crate::block::shared#departures-from-the-paper) of
+//! `block::shared` apply, too. A thread must not be stopped in the middle of a call while `claimed`
+//! advances by half its range, which is that of `allocated`.
 //!
 //! ```
 //! use corelane::block::fetch_add;
@@ -85,15 +92,16 @@ pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>),
     Ok((Producer::new(tx, first), Consumer::new(rx, first)))
 }
 
-/// The mark in `reserved`: the rest of the block is handed over to fetch-and-add. Counts have this bit free, because a
-/// ring has two blocks or more, and each [step](Arrangement::step) counts as much as there are blocks.
+/// The mark in `reserved`: the rest of the block is handed over to fetch-and-add. Counts have this
+/// bit free, because a ring has two blocks or more, and each [step](Arrangement::step) counts as
+/// much as there are blocks.
 const HANDED_OVER: u64 = 1;
 
 /// By fetch-and-add, in full blocks; by compare-and-swap in others.
 #[derive(Debug, Clone, Copy)]
 pub struct ByAddition {
-    /// Where the block starts, in its lap, from which it took its last item by fetch-and-add. So its next addition
-    /// needs no look.
+    /// Where the block starts, in its lap, from which it took its last item by fetch-and-add. So
+    /// its next addition needs no look.
     current: Option<u64>,
     /// The position up to which there were items in a block that was not full.
     known: u64,
@@ -122,14 +130,16 @@ impl Reserve for ByAddition {
         wanted: u64,
     ) -> Result<Option<(Run, bool)>, Nothing> {
         let (cursors, arrangement) = (&blocks.at(head).consumers, blocks.arrangement());
-        // Late consumers must not add again and again: each adds late at most once after each look or item.
+        // Late consumers must not add again and again: each adds late at most once after each look
+        // or item.
         if wanted == 1 && self.current == Some(head) {
             return Ok(self.add(head, blocks, 1));
         }
         loop {
-            // Acquire ↔ Release in `hand_over`: the items of the block. Acquire ↔ Release in `add` and `exchange`:
-            // observing that no item is left makes visible the items behind the block that the consumer of the last
-            // one had observed. Otherwise the queue would seem empty.
+            // Acquire ↔ Release in `hand_over`: the items of the block. Acquire ↔ Release in `add`
+            // and `exchange`: observing that no item is left makes visible the items behind the
+            // block that the consumer of the last one had observed. Otherwise the queue would seem
+            // empty.
             let claimed = cursors.claimed.load(Ordering::Acquire);
             if !is_before(claimed, arrangement.allocated(head)) {
                 return match arrangement.size().saturating_sub(arrangement.offset(claimed)) {
@@ -164,7 +174,8 @@ impl Reserve for ByAddition {
         let count = arrangement.count(position);
         // Relaxed, all of it: there is no other consumer yet.
         blocks.at(position).consumers.reserved.store(count, Ordering::Relaxed);
-        // An only consumer doesn't use `claimed`. The values must not become so old that they look new.
+        // An only consumer doesn't use `claimed`. The values must not become so old that they look
+        // new.
         let lap_before = arrangement.lap(position).wrapping_sub(arrangement.positions());
         let nothing_left = arrangement.all_allocated(lap_before);
         for start in blocks.starts() {
@@ -174,7 +185,8 @@ impl Reserve for ByAddition {
 }
 
 impl ByAddition {
-    /// Takes up to `n` items of the block that starts at `head`, by fetch-and-add. `None` if none is left.
+    /// Takes up to `n` items of the block that starts at `head`, by fetch-and-add. `None` if none
+    /// is left.
     #[inline]
     fn add<T>(&mut self, head: u64, blocks: &Ring<T>, n: u64) -> Option<(Run, bool)> {
         let arrangement = blocks.arrangement();
@@ -188,16 +200,17 @@ impl ByAddition {
         left.map(|left| (Run { position, n: n.min(left) }, n >= left))
     }
 
-    /// Takes up to `wanted` items of a block that producers may still be filling, or hands over what is left of a full
-    /// block.
+    /// Takes up to `wanted` items of a block that producers may still be filling, or hands over
+    /// what is left of a full block.
     #[inline]
     fn exchange<T>(&mut self, head: u64, blocks: &Ring<T>, wanted: u64) -> Result<Found, Nothing> {
         let (cursors, arrangement) = (&blocks.at(head).consumers, blocks.arrangement());
         let (full, end) = (arrangement.full_count(head), arrangement.end(head));
         let mut backoff = Backoff::new();
         loop {
-            // Acquire ↔ Release of the exchange below: observing an item taken makes visible the items behind it that
-            // its consumer had observed. The mark makes visible all items of the block.
+            // Acquire ↔ Release of the exchange below: observing an item taken makes visible the
+            // items behind it that its consumer had observed. The mark makes visible all items of
+            // the block.
             let reserved = cursors.reserved.load(Ordering::Acquire);
             if !is_before(reserved, full) {
                 return Ok(Found::Nothing);
@@ -232,8 +245,8 @@ impl ByAddition {
                 }
                 Ok(_) => {
                     if next == full {
-                        // As if the block had been handed over. The value must not become so old that it looks new.
-                        // Release: see `reserve_in`.
+                        // As if the block had been handed over. The value must not become so old
+                        // that it looks new. Release: see `reserve_in`.
                         let all = arrangement.all_allocated(head);
                         advance(&cursors.claimed, all, Ordering::Release);
                     }
@@ -253,8 +266,8 @@ fn hand_over(cursors: &ConsumerCursors, position: u64, arrangement: Arrangement)
     advance(&cursors.claimed, arrangement.allocated(position), Ordering::Release);
 }
 
-/// The first position, of the block that starts at `head`, that is not taken by compare-and-swap. `reserved` is of this
-/// lap, or still of the last lap.
+/// The first position, of the block that starts at `head`, that is not taken by compare-and-swap.
+/// `reserved` is of this lap, or still of the last lap.
 #[inline]
 fn next_of(reserved: u64, head: u64, arrangement: Arrangement) -> u64 {
     match is_before(reserved, arrangement.count(head)) {
@@ -292,8 +305,8 @@ mod tests {
         assert_eq!([(); 2].map(|()| rx.try_pop()), [Ok(0), Ok(1)]);
     }
 
-    /// A consumer has seen a full block, and is stopped before its addition. Meanwhile the block is emptied, and others
-    /// use it lap after lap.
+    /// A consumer has seen a full block, and is stopped before its addition. Meanwhile the block is
+    /// emptied, and others use it lap after lap.
     #[test]
     fn a_late_addition_takes_an_item_or_nothing() {
         for first in [0, u64::MAX] {

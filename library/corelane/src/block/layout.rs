@@ -1,12 +1,13 @@
 // Above 500 lines: what all block-based queues share, with its tests.
 
-//! A ring of slots, divided into blocks with variables of their own: the memory of the block-based queues (J. Wang
-//! 2024, Fig. 2.2).
+//! A ring of slots, divided into blocks with variables of their own: the memory of the block-based
+//! queues (J. Wang 2024, Fig. 2.2).
 //!
-//! A block's cursors count its slots through all laps, and are never reset. The paper's cursors have a version and an
-//! offset, and are reset when a block is entered. Cursors here count in [steps](Arrangement::step): a lap of a block
-//! has as many steps as a lap of the ring has positions. So cursors wrap when positions wrap, and have the number of
-//! the lap in the same bits. Only [`allocated`](Arrangement::allocated) has a version and an offset.
+//! A block's cursors count its slots through all laps, and are never reset. The paper's cursors
+//! have a version and an offset, and are reset when a block is entered. Cursors here count in
+//! [steps](Arrangement::step): a lap of a block has as many steps as a lap of the ring has
+//! positions. So cursors wrap when positions wrap, and have the number of the lap in the same bits.
+//! Only [`allocated`](Arrangement::allocated) has a version and an offset.
 
 use alloc::alloc::Layout;
 use core::alloc::LayoutError;
@@ -23,8 +24,8 @@ use crate::unwind::drop_each;
 /// Most blocks for the capacity that a queue was asked for.
 const MOST_BLOCKS: usize = 1 << 16;
 
-/// Most slots of a block. Items without a size could have more slots, but then `allocated` would have no bits for the
-/// lap.
+/// Most slots of a block. Items without a size could have more slots, but then `allocated` would
+/// have no bits for the lap.
 const MOST_SLOTS: usize = 1 << 31;
 
 /// How many blocks there are, and how large they are: a power of two.
@@ -38,9 +39,9 @@ pub struct BlockShape {
 }
 
 impl BlockShape {
-    /// The shape of a queue that takes an item whenever fewer than `config.capacity` are inside: at least two blocks,
-    /// of `config.block` slots if that is given, and otherwise of as many slots as J. Wang (2024), §2.6.2.1, found
-    /// best.
+    /// The shape of a queue that takes an item whenever fewer than `config.capacity` are inside: at
+    /// least two blocks, of `config.block` slots if that is given, and otherwise of as many slots
+    /// as J. Wang (2024), §2.6.2.1, found best.
     ///
     /// # Errors
     ///
@@ -50,8 +51,8 @@ impl BlockShape {
         Self::with_slots::<H>(config, |size| config.capacity + size - 1)
     }
 
-    /// As [`new`](Self::new), with at least `slots(size)` slots for blocks of `size` slots: up to twice the capacity,
-    /// and a block.
+    /// As [`new`](Self::new), with at least `slots(size)` slots for blocks of `size` slots: up to
+    /// twice the capacity, and a block.
     pub(crate) fn with_slots<H: State>(
         config: Config,
         slots: impl Fn(usize) -> usize,
@@ -89,7 +90,8 @@ pub enum Nothing {
 }
 
 impl Nothing {
-    /// The error of a pop. `is_closed` says whether producers were gone before the pop looked for an item.
+    /// The error of a pop. `is_closed` says whether producers were gone before the pop looked for
+    /// an item.
     #[inline]
     pub(crate) fn to_pop(self, is_closed: bool) -> TryPopError {
         match self {
@@ -102,10 +104,10 @@ impl Nothing {
 
 /// How positions lie in blocks.
 ///
-/// A position is the number of its lap, of its block and of its slot, each in bits of its own. So the number of
-/// positions of a lap is a power of two. If the ring has fewer blocks, the last positions of a lap have no slot, and
-/// are left out: behind the last slot the next lap starts. A position *behind a slot*, such as the end of a block, may
-/// be one of the left-out positions.
+/// A position is the number of its lap, of its block and of its slot, each in bits of its own. So
+/// the number of positions of a lap is a power of two. If the ring has fewer blocks, the last
+/// positions of a lap have no slot, and are left out: behind the last slot the next lap starts. A
+/// position *behind a slot*, such as the end of a block, may be one of the left-out positions.
 #[derive(Debug, Clone, Copy)]
 pub struct Arrangement {
     log_size: u32,
@@ -120,8 +122,8 @@ pub struct Arrangement {
 }
 
 impl Arrangement {
-    /// Bits of `allocated` for an offset, besides those for a slot of a block: late producers add to it as well, each
-    /// handle at most a block, and one for each slot of the block.
+    /// Bits of `allocated` for an offset, besides those for a slot of a block: late producers add
+    /// to it as well, each handle at most a block, and one for each slot of the block.
     const LATE_BITS: u32 = MOST_ENDS.ilog2() + 1;
 
     fn new(size: usize, blocks: usize) -> Self {
@@ -165,8 +167,8 @@ impl Arrangement {
         self.lap(position) | (position & self.offset) << self.log_blocks
     }
 
-    /// The number of the lap of `position`, in the bits that it has in a position. Also the cursors when all earlier
-    /// laps are done.
+    /// The number of the lap of `position`, in the bits that it has in a position. Also the cursors
+    /// when all earlier laps are done.
     #[inline]
     pub(crate) fn lap(self, position: u64) -> u64 {
         position & self.lap
@@ -178,8 +180,8 @@ impl Arrangement {
         self.lap(position).wrapping_add(self.positions())
     }
 
-    /// The position in the block of `position`, or behind its last slot, at which a cursor has `count`. Before
-    /// `position` if `count` is smaller than there.
+    /// The position in the block of `position`, or behind its last slot, at which a cursor has
+    /// `count`. Before `position` if `count` is smaller than there.
     #[inline]
     pub(crate) fn go_on(self, position: u64, count: u64) -> u64 {
         let steps = count.wrapping_sub(self.count(position)) as i64;
@@ -252,8 +254,8 @@ impl Arrangement {
         if self.lap(from) == self.lap(to) { to } else { self.end_of_lap(from) }
     }
 
-    /// `allocated` when the slots of a block before `position` have been taken: the number of the lap,
-    /// above the offset in the block.
+    /// `allocated` when the slots of a block before `position` have been taken: the number of the
+    /// lap, above the offset in the block.
     #[inline]
     pub(crate) fn allocated(self, position: u64) -> u64 {
         (position & self.lap) << self.late_shift() | position & self.offset
@@ -265,8 +267,8 @@ impl Arrangement {
         self.allocated(start) | self.size()
     }
 
-    /// The position behind the slots that `allocated` counts, for the block that starts here. `allocated` may be of a
-    /// later lap.
+    /// The position behind the slots that `allocated` counts, for the block that starts here.
+    /// `allocated` may be of a later lap.
     #[inline]
     pub(crate) fn position(self, start: u64, allocated: u64) -> u64 {
         let laps = self.lap << self.late_shift() & allocated.wrapping_sub(self.allocated(start));
@@ -356,8 +358,8 @@ impl<V, A> Blocks<V, A> {
     pub(crate) fn at(&self, position: u64) -> &V {
         let block = (position >> self.arrangement.log_size) as usize & self.mask;
         debug_assert!(block < self.blocks, "{position} has no slot");
-        // SAFETY: the mask keeps the index among the blocks, since positions without a slot are left out. They live as
-        // long as the array.
+        // SAFETY: the mask keeps the index among the blocks, since positions without a slot are
+        // left out. They live as long as the array.
         unsafe { self.variables.add(block).as_ref() }
     }
 
@@ -380,22 +382,23 @@ impl<V, A> Blocks<V, A> {
 }
 
 impl<V: Variables, A> Blocks<V, A> {
-    /// Whether producers have begun to fill slots from `position` on, in no order, while none of these is filled. Then
-    /// a push into a later block may be finished.
+    /// Whether producers have begun to fill slots from `position` on, in no order, while none of
+    /// these is filled. Then a push into a later block may be finished.
     #[inline]
     pub(crate) fn is_begun(&self, position: u64) -> bool {
         self.at(position).is_begun(position, self.arrangement)
     }
 
-    /// Whether all slots of a block before `filled` are filled, if as many slots are. The count doesn't say which.
+    /// Whether all slots of a block before `filled` are filled, if as many slots are. The count
+    /// doesn't say which.
     #[inline]
     pub(crate) fn is_gapless(&self, filled: u64) -> bool {
         // At its start, `filled` is in the next block, and this one is full.
         self.arrangement.is_start(filled) || !self.is_begun(filled)
     }
 
-    /// Slots that are filled and not emptied, counted block by block. An only consumer's count lacks what it has emptied
-    /// in its block.
+    /// Slots that are filled and not emptied, counted block by block. An only consumer's count
+    /// lacks what it has emptied in its block.
     pub(crate) fn count_filled(&self) -> usize {
         // Relaxed: a snapshot.
         let sum = |counter: fn(&V) -> &AtomicU64| {
@@ -414,8 +417,8 @@ impl<V: Variables, A> Blocks<V, A> {
         if self.is_begun(position) { Nothing::Yet } else { Nothing::AtAll }
     }
 
-    /// Why the block that starts here can't be entered. If consumers are in a later block, unfinished pops will soon
-    /// empty this one.
+    /// Why the block that starts here can't be entered. If consumers are in a later block,
+    /// unfinished pops will soon empty this one.
     #[inline]
     pub(crate) fn no_room_at(&self, start: u64, heads: &V::Heads) -> Nothing {
         let last = start.wrapping_sub(self.arrangement.positions());
@@ -458,7 +461,8 @@ impl<V, T> LendableSlots<T> for Blocks<V, Cells<T>> {
 }
 
 impl<V: BlockVariables, A: Slots<Shape = usize>> Blocks<V, A> {
-    /// Memory for the variables of all blocks and of the array, and the offset of the array's variables.
+    /// Memory for the variables of all blocks and of the array, and the offset of the array's
+    /// variables.
     fn variables_of_both(shape: BlockShape) -> Result<(Layout, usize), LayoutError> {
         array(Layout::new::<V>(), shape.blocks)?.extend(A::variables(shape.slots())?)
     }
@@ -540,7 +544,8 @@ mod tests {
         assert!(matches!(error, CapacityError::OutOfRange { .. }));
     }
 
-    /// A step from slot to slot leaves out the positions that have no slot, even where positions wrap.
+    /// A step from slot to slot leaves out the positions that have no slot, even where positions
+    /// wrap.
     #[test]
     fn positions_go_round_any_number_of_blocks() {
         for (size, blocks) in [(1, 2), (1, 3), (2, 3), (4, 5), (4, 8), (2, 9)] {
@@ -562,8 +567,8 @@ mod tests {
         }
     }
 
-    /// `allocated` has fewer bits for the lap than a position. It suffices to find the position from a block that is a few
-    /// laps older.
+    /// `allocated` has fewer bits for the lap than a position. It suffices to find the position
+    /// from a block that is a few laps older.
     #[test]
     fn positions_are_found_from_earlier_laps() {
         for (size, blocks) in [(1, 2), (2, 3), (4, 8), (512, 9), (1, MOST_BLOCKS + 1)] {

@@ -1,5 +1,5 @@
-//! The block-based bounded queues (J. Wang 2024, ch. 2): a ring of slots, divided into blocks that have counters of
-//! their own.
+//! The block-based bounded queues (J. Wang 2024, ch. 2): a ring of slots, divided into blocks that
+//! have counters of their own.
 //!
 //! | queue | producers, consumers | use it |
 //! |---|---|---|

@@ -1,8 +1,9 @@
 //! `bbq-mpsc`: the block-based bounded queue, for several producers and one consumer.
 //!
 //! Producers are those of [`block::shared`](crate::block::shared). The consumer is that of
-//! [`block::single`](crate::block::single): it reserves nothing, needs no compare-and-swap, and lends items in place.
-//! In a block that isn't full the consumer also checks that no slot before the item is still being filled.
+//! [`block::single`](crate::block::single): it reserves nothing, needs no compare-and-swap, and
+//! lends items in place. In a block that isn't full the consumer also checks that no slot before
+//! the item is still being filled.
 //!
 #![doc = advice!(bbq_mpsc)]
 //!

@@ -1,8 +1,9 @@
 //! `bbq-spmc`: the block-based bounded queue, for one producer and several consumers.
 //!
-//! The producer is that of [`block::single`](crate::block::single): it allocates nothing, a push is a plain store, and
-//! it lends slots in place. Consumers are those of [`block::shared`](crate::block::shared). They needn't check for
-//! unfilled slots before an item, because one producer fills slots in order.
+//! The producer is that of [`block::single`](crate::block::single): it allocates nothing, a push is
+//! a plain store, and it lends slots in place. Consumers are those of
+//! [`block::shared`](crate::block::shared). They needn't check for unfilled slots before an item,
+//! because one producer fills slots in order.
 //!
 #![doc = advice!(bbq_spmc)]
 //!

@@ -2,16 +2,19 @@
 
 //! `bbq-drop-old`: the block-based bounded queue that overwrites.
 //!
-//! The ring is divided into blocks, as in [`block::shared`](crate::block::shared). A producer enters the next block
-//! whether or not its items have been popped: pushes never read what consumers write. A consumer reads
-//! speculatively: it copies an item, and uses the copy only if no producer has entered the block again meanwhile.
+//! The ring is divided into blocks, as in [`block::shared`](crate::block::shared). A producer
+//! enters the next block whether or not its items have been popped: pushes never read what
+//! consumers write. A consumer reads speculatively: it copies an item, and uses the copy only if no
+//! producer has entered the block again meanwhile.
 //!
-//! The only handle of a side works with plain stores and loads until it is cloned, and again soon after all its clones
-//! are gone. An only consumer writes nothing but its position, once for each block.
+//! The only handle of a side works with plain stores and loads until it is cloned, and again soon
+//! after all its clones are gone. An only consumer writes nothing but its position, once for each
+//! block.
 //!
 #![doc = advice!(literature bbq_drop_old)]
 //!
-//! Items must be [plain data](crate::overwrite::Plain). If no push may be refused, take [`seq_ring`](crate::seq_ring).
+//! Items must be [plain data](crate::overwrite::Plain). If no push may be refused, take
+//! [`seq_ring`](crate::seq_ring).
 //!
 //! | | |
 //! |---|---|
@@ -24,19 +27,21 @@
 //!
 //! # Departures from the paper
 //!
-//! - All counters count through all laps, as in [`block::shared`](crate::block::shared), and the heads are positions.
-//!   So the first block is like the others, and the second bug of the paper's §2.5 can't occur. The first bug can't
-//!   occur either: the count of a block that other producers have entered is ahead. Fences prevent the third bug.
-//! - Consumers check `entered`, and not `allocated`, which producers add to. `entered` has a cache line of its own, and
-//!   is written once a lap.
-//! - An overtaken consumer continues with the oldest block that may not be overwritten yet. The paper's continues with
-//!   the next block, whatever that holds, and so may skip blocks that are not overwritten.
+//! - All counters count through all laps, as in [`block::shared`](crate::block::shared), and the
+//!   heads are positions. So the first block is like the others, and the second bug of the paper's
+//!   §2.5 can't occur. The first bug can't occur either: the count of a block that other producers
+//!   have entered is ahead. Fences prevent the third bug.
+//! - Consumers check `entered`, and not `allocated`, which producers add to. `entered` has a cache
+//!   line of its own, and is written once a lap.
+//! - An overtaken consumer continues with the oldest block that may not be overwritten yet. The
+//!   paper's continues with the next block, whatever that holds, and so may skip blocks that are
+//!   not overwritten.
 //! - Each lost item is counted, by one consumer.
 //! - The only handle of a side works as in §2.4.5 until it is cloned.
-//! - A pop says busy also if no slot is committed but a slot is allocated. Slots are reserved by compare-and-swap.
-//!   [`block::shared`](crate::block::shared) gives the reasons for both.
-//! - A thread must not be stopped in the middle of a call while `allocated` advances by half its range, as in
-//!   [`block::shared`](crate::block::shared).
+//! - A pop says busy also if no slot is committed but a slot is allocated. Slots are reserved by
+//!   compare-and-swap. [`block::shared`](crate::block::shared) gives the reasons for both.
+//! - A thread must not be stopped in the middle of a call while `allocated` advances by half its
+//!   range, as in [`block::shared`](crate::block::shared).
 //!
 //! ```
 //! use corelane::block::overwriting;
@@ -214,8 +219,9 @@ impl<T: Plain> Producer<T> {
         if self.write == self.block_end {
             self.enter_block();
         }
-        // Release ↔ Acquire of the fence in `is_left`: a consumer that copies what is written from now on sees that the
-        // block has been entered. Each push has a fence, since the handle may have moved to another thread.
+        // Release ↔ Acquire of the fence in `is_left`: a consumer that copies what is written from
+        // now on sees that the block has been entered. Each push has a fence, since the handle may
+        // have moved to another thread.
         fence(Ordering::Release);
         let left = self.block_end.wrapping_sub(self.write);
         let run = Run { position: self.write, n: wanted.min(left) };
@@ -229,12 +235,13 @@ impl<T: Plain> Producer<T> {
         let blocks = self.end.slots();
         self.write = blocks.arrangement().next(self.write);
         let (block, arrangement) = (blocks.at(self.write), blocks.arrangement());
-        // As if no producer had allocated. Later producers don't need the value, but it must not become so old that it
-        // seems to be ahead.
+        // As if no producer had allocated. Later producers don't need the value, but it must not
+        // become so old that it seems to be ahead.
         let lap_before =
             arrangement.all_allocated(self.write.wrapping_sub(arrangement.positions()));
         block.producers.allocated.store(lap_before, Ordering::Relaxed);
-        // Release ↔ Acquire in `oldest` and `is_left`: the items that an overtaken consumer can still pop.
+        // Release ↔ Acquire in `oldest` and `is_left`: the items that an overtaken consumer can
+        // still pop.
         block.entered.store(arrangement.lap(self.write), Ordering::Release);
         self.block_end = blocks.end(self.write);
     }
@@ -262,8 +269,8 @@ impl<T: Plain> Producer<T> {
     fn share(&self) {
         let (header, blocks) = (self.end.header(), self.end.slots());
         let arrangement = blocks.arrangement();
-        // Relaxed, all of it: there is no other producer yet, and consumers learn no more from it than from
-        // `committed`.
+        // Relaxed, all of it: there is no other producer yet, and consumers learn no more from it
+        // than from `committed`.
         if self.write == self.block_end {
             let last = arrangement.block_before(self.write);
             header.heads.phead.store(last, Ordering::Relaxed);
@@ -280,8 +287,9 @@ impl<T: Plain> Producer<T> {
         let blocks = self.end.slots();
         let arrangement = blocks.arrangement();
         let allocated = &blocks.at(head).producers.allocated;
-        // Late producers must not add again and again. Acquire ↔ Release of the addition below: observing the block
-        // full makes visible all commits behind it that its last producer had observed.
+        // Late producers must not add again and again. Acquire ↔ Release of the addition below:
+        // observing the block full makes visible all commits behind it that its last producer had
+        // observed.
         let taken = arrangement.offset(allocated.load(Ordering::Acquire));
         let wanted = wanted.min(arrangement.size().checked_sub(taken)?);
         if wanted == 0 {
@@ -290,10 +298,11 @@ impl<T: Plain> Producer<T> {
         // Acquire ↔ Release in `advance_phead`: earlier writes to the slots. Release: see above.
         let offset = arrangement.offset(allocated.fetch_add(wanted, Ordering::AcqRel));
         let left = arrangement.size().checked_sub(offset).filter(|left| *left > 0)?;
-        // Release ↔ Acquire of the fence in `is_left`: a consumer that copies what is written from now on sees that the
-        // block has been entered.
+        // Release ↔ Acquire of the fence in `is_left`: a consumer that copies what is written from
+        // now on sees that the block has been entered.
         fence(Ordering::Release);
-        // Producers may have entered the block again since `head`, but the slots have the same places in each lap.
+        // Producers may have entered the block again since `head`, but the slots have the same
+        // places in each lap.
         Some(Run { position: head.wrapping_add(offset), n: wanted.min(left) })
     }
 
@@ -310,8 +319,8 @@ impl<T: Plain> Producer<T> {
         if is_before(committed, arrangement.count(next)) {
             return Err(Busy);
         }
-        // Release ↔ Acquire in `oldest` and `is_left`: the items that an overtaken consumer can still pop. The next
-        // line orders `entered` for producers.
+        // Release ↔ Acquire in `oldest` and `is_left`: the items that an overtaken consumer can
+        // still pop. The next line orders `entered` for producers.
         advance(&block.entered, arrangement.lap(next), Ordering::Release);
         // Release ↔ Acquire in `allocate_in`: earlier writes to the slots.
         advance(&block.producers.allocated, arrangement.allocated(next), Ordering::Release);
@@ -327,7 +336,8 @@ impl<T: Plain> Producer<T> {
         let arrangement = blocks.arrangement();
         let steps = run.n * arrangement.step();
         let committed = &blocks.at(run.position).producers.committed;
-        // Release ↔ Acquire in `find`: the items. Release ↔ Acquire in `advance_phead`: the writes to the slots.
+        // Release ↔ Acquire in `find`: the items. Release ↔ Acquire in `advance_phead`: the writes
+        // to the slots.
         if self.is_alone.get() {
             committed.store(arrangement.count(run.position).wrapping_add(steps), Ordering::Release);
         } else {
@@ -408,8 +418,8 @@ enum Found {
 impl<T: Plain> Consumer<T> {
     /// Number of items that this handle found overwritten. No consumer has popped or will pop them.
     ///
-    /// Each lost item is counted by one consumer, when a pop finds the next item, or none. Items overwritten since then
-    /// are not counted yet.
+    /// Each lost item is counted by one consumer, when a pop finds the next item, or none. Items
+    /// overwritten since then are not counted yet.
     pub fn lost(&self) -> u64 {
         self.lost
     }
@@ -423,7 +433,8 @@ impl<T: Plain> Consumer<T> {
     #[inline(always)] // see `queue::try_pop_by`
     fn reserve(&mut self, wanted: u64) -> Result<Run, TryPopError> {
         while !self.is_alone.get() {
-            // Acquire ↔ Release in `advance_chead`: the items because of which another consumer left the block.
+            // Acquire ↔ Release in `advance_chead`: the items because of which another consumer
+            // left the block.
             let head = self.end.header().heads.chead.load(Ordering::Acquire);
             if let Some(run) = self.reserve_in(head, wanted)? {
                 return Ok(run);
@@ -464,7 +475,8 @@ impl<T: Plain> Consumer<T> {
         if is_before(blocks.end(read), filled) {
             return Found::Overwritten;
         }
-        // Relaxed: a thread that knows of a push knows that all slots before the pushed one were allocated.
+        // Relaxed: a thread that knows of a push knows that all slots before the pushed one were
+        // allocated.
         let allocated = || block.producers.allocated.load(Ordering::Relaxed);
         let is_begun = |position| is_before(arrangement.allocated(position), allocated());
         if !is_before(read, filled) {
@@ -478,14 +490,14 @@ impl<T: Plain> Consumer<T> {
         Found::Items(filled)
     }
 
-    /// Where the oldest items are, for a consumer that was overtaken in the block of `read`: behind the items of the
-    /// newer lap.
+    /// Where the oldest items are, for a consumer that was overtaken in the block of `read`: behind
+    /// the items of the newer lap.
     #[inline]
     fn oldest(&self, read: u64) -> u64 {
         let (blocks, start) = (self.end.slots(), self.end.slots().arrangement().start(read));
         let arrangement = blocks.arrangement();
-        // Acquire ↔ Release in `enter_block` and `advance_phead`, perhaps of a later lap than that of the items that
-        // have been seen: the items that are still there.
+        // Acquire ↔ Release in `enter_block` and `advance_phead`, perhaps of a later lap than that
+        // of the items that have been seen: the items that are still there.
         let entered = blocks.at(read).entered.load(Ordering::Acquire);
         let laps = entered.wrapping_sub(arrangement.lap(start));
         blocks.next_block(start.wrapping_add(laps).wrapping_sub(arrangement.positions()))
@@ -495,14 +507,16 @@ impl<T: Plain> Consumer<T> {
     #[inline]
     fn is_left(&self, run: Run) -> bool {
         let blocks = self.end.slots();
-        // Acquire ↔ Release of the producers' fences: `entered` of the lap from which a word was copied.
+        // Acquire ↔ Release of the producers' fences: `entered` of the lap from which a word was
+        // copied.
         fence(Ordering::Acquire);
         // Acquire ↔ Release in `enter_block` and `advance_phead`: the items that are still there.
         let entered = blocks.at(run.position).entered.load(Ordering::Acquire);
         entered == blocks.arrangement().lap(run.position)
     }
 
-    /// Whether all copies made from `run` are the items that were pushed there. Otherwise these items are lost.
+    /// Whether all copies made from `run` are the items that were pushed there. Otherwise these
+    /// items are lost.
     #[inline]
     fn is_intact(&mut self, run: Run) -> bool {
         let (blocks, is_intact) = (self.end.slots(), self.is_left(run));
@@ -517,15 +531,16 @@ impl<T: Plain> Consumer<T> {
         is_intact
     }
 
-    /// The paper's `reserve_entry`: items of the block that starts at `head`; `None` if all its items were taken.
+    /// The paper's `reserve_entry`: items of the block that starts at `head`; `None` if all its
+    /// items were taken.
     #[inline]
     fn reserve_in(&mut self, head: u64, wanted: u64) -> Result<Option<Run>, TryPopError> {
         let blocks = self.end.slots();
         let (cursor, arrangement) = (&blocks.at(head).reserved, blocks.arrangement());
         // No consumer has taken items in the laps that were left out.
         advance(cursor, arrangement.count(head), Ordering::Relaxed);
-        // Acquire ↔ Release of the exchange below: observing an item taken makes visible the items behind it that its
-        // consumer had observed. Otherwise the queue would seem empty.
+        // Acquire ↔ Release of the exchange below: observing an item taken makes visible the items
+        // behind it that its consumer had observed. Otherwise the queue would seem empty.
         let (mut reserved, mut backoff) = (cursor.load(Ordering::Acquire), Backoff::new());
         let full = arrangement.full_count(head);
         while is_before(reserved, full) {
@@ -573,12 +588,14 @@ impl<T: Plain> Consumer<T> {
         }
     }
 
-    /// Moves from the block that starts at `head` to the block at `next`, unless another consumer has left `head`.
+    /// Moves from the block that starts at `head` to the block at `next`, unless another consumer
+    /// has left `head`.
     #[inline]
     fn advance_chead(&mut self, head: u64, next: u64) {
         let chead = &self.end.header().heads.chead;
-        // Release ↔ Acquire in `reserve`: the items because of which this consumer leaves the block. Not a maximum: of
-        // two consumers that know different next blocks, one decides, and counts the items that are left out.
+        // Release ↔ Acquire in `reserve`: the items because of which this consumer leaves the
+        // block. Not a maximum: of two consumers that know different next blocks, one decides, and
+        // counts the items that are left out.
         if chead.compare_exchange(head, next, Ordering::Release, Ordering::Relaxed).is_ok() {
             let blocks = self.end.slots();
             self.lost += blocks.arrangement().distance(blocks.end(head), next);
@@ -668,8 +685,8 @@ impl<T: Plain> queue::Consumer for Consumer<T> {
         matches!(self.find(read), Found::Nothing(TryPopError::Empty))
     }
 
-    /// Takes all it can of a block at once. If a producer enters the block meanwhile, all these items are lost. Behind
-    /// the popped items `into` may hold copies of lost ones.
+    /// Takes all it can of a block at once. If a producer enters the block meanwhile, all these
+    /// items are lost. Behind the popped items `into` may hold copies of lost ones.
     fn pop_slice(&mut self, into: &mut [T]) -> usize {
         let mut retries = Retries::default();
         let mut done = 0;

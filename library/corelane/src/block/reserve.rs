@@ -14,8 +14,8 @@ pub trait Reserve: Copy {
     /// What a consumer knows that comes to `position`.
     fn at(position: u64) -> Self;
 
-    /// Up to `wanted` items of the block that starts at `head`, or of a later lap of this block, and whether they are its
-    /// last. `None` if all its items have been taken.
+    /// Up to `wanted` items of the block that starts at `head`, or of a later lap of this block,
+    /// and whether they are its last. `None` if all its items have been taken.
     fn reserve_in<T>(
         &mut self,
         head: u64,
@@ -23,7 +23,8 @@ pub trait Reserve: Copy {
         wanted: u64,
     ) -> Result<Option<(Run, bool)>, Nothing>;
 
-    /// Behind the items that have been taken of the block that starts at `head`, while there is no other consumer.
+    /// Behind the items that have been taken of the block that starts at `head`, while there is no
+    /// other consumer.
     fn taken<T>(head: u64, blocks: &Ring<T>) -> u64;
 
     /// Writes what several consumers share, while the only consumer is at `position`.
@@ -57,8 +58,8 @@ impl Reserve for ByExchange {
         let mut reserved = match is_here && is_before(self.next, self.known) {
             // At the last pop there were untaken items. Often they are still there.
             true => arrangement.count(self.next),
-            // Acquire ↔ Release of the exchange below: observing an item taken makes visible the items behind it that
-            // its consumer had observed. Otherwise the queue would seem empty.
+            // Acquire ↔ Release of the exchange below: observing an item taken makes visible the
+            // items behind it that its consumer had observed. Otherwise the queue would seem empty.
             false => cursor.load(Ordering::Acquire),
         };
         let mut backoff = Backoff::new();
@@ -111,8 +112,8 @@ pub(crate) fn filled_from<T>(position: u64, blocks: &Ring<T>) -> Result<u64, Not
     let filled = arrangement.go_on(position, committed);
     let end = blocks.end(position);
     if is_before(end, filled) {
-        // Producers have filled the block again in a later lap since the caller found `position`. This says nothing of
-        // the blocks between: a push there may be unfinished.
+        // Producers have filled the block again in a later lap since the caller found `position`.
+        // This says nothing of the blocks between: a push there may be unfinished.
         return Ok(end);
     }
     if blocks.is_gapless(filled) { Ok(filled) } else { Err(Nothing::Yet) }

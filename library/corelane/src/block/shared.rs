@@ -2,14 +2,15 @@
 
 //! `bbq`: the block-based bounded queue.
 //!
-//! The ring is divided into blocks. Producers have a current block, and count the slots in it that are `allocated` and
-//! `committed`. Consumers have a current block, and count the slots in it that are `reserved` and `consumed`. A
-//! producer enters a block only when all its slots have been consumed. So within a block a producer needn't check for
-//! room, and takes slots by fetch-and-add. While the two sides are in different blocks, neither side disturbs the
-//! other.
+//! The ring is divided into blocks. Producers have a current block, and count the slots in it that
+//! are `allocated` and `committed`. Consumers have a current block, and count the slots in it that
+//! are `reserved` and `consumed`. A producer enters a block only when all its slots have been
+//! consumed. So within a block a producer needn't check for room, and takes slots by fetch-and-add.
+//! While the two sides are in different blocks, neither side disturbs the other.
 //!
-//! The only handle of a side needs none of this: it works as the handle of [`block::single`](crate::block::single)
-//! until it is cloned, and again soon after all its clones are gone.
+//! The only handle of a side needs none of this: it works as the handle of
+//! [`block::single`](crate::block::single) until it is cloned, and again soon after all its clones
+//! are gone.
 //!
 #![doc = advice!(bbq)]
 //!
@@ -27,26 +28,30 @@
 //!
 //! # Departures from the paper
 //!
-//! - `committed`, `reserved` and `consumed` count through all laps and are never reset. So the paper's MAX on them is
-//!   not needed, and nothing can go wrong between two resets. `allocated` is reset, because late producers add to it
-//!   too. The offset in `allocated` has 17 bits more than a slot's number needs: late producers add at most one block
-//!   for each of 65,536 handles, and one for each slot of the block. So the offset never overflows into the version.
-//! - A push of one item doesn't read `allocated` before its addition, if the handle's last slot was in the same block:
-//!   one cache miss less. A pop first tries the position that is next if no other consumer has popped since the
-//!   handle's last pop. It reads `committed` only when all items that the handle has seen are gone.
-//! - A consumer whose compare-and-swap fails waits for 4 to 256 pauses, so that others proceed: a failed
-//!   compare-and-swap takes the cache line from all other consumers.
+//! - `committed`, `reserved` and `consumed` count through all laps and are never reset. So the
+//!   paper's MAX on them is not needed, and nothing can go wrong between two resets. `allocated` is
+//!   reset, because late producers add to it too. The offset in `allocated` has 17 bits more than a
+//!   slot's number needs: late producers add at most one block for each of 65,536 handles, and one
+//!   for each slot of the block. So the offset never overflows into the version.
+//! - A push of one item doesn't read `allocated` before its addition, if the handle's last slot was
+//!   in the same block: one cache miss less. A pop first tries the position that is next if no
+//!   other consumer has popped since the handle's last pop. It reads `committed` only when all
+//!   items that the handle has seen are gone.
+//! - A consumer whose compare-and-swap fails waits for 4 to 256 pauses, so that others proceed: a
+//!   failed compare-and-swap takes the cache line from all other consumers.
 //! - The heads are positions at which blocks start. So no version of the first block is off by one.
-//! - A producer that waits for a block reads `emptied`, which is written once a lap, and not `consumed`, which
-//!   consumers add to. So a push says [`Busy`](TryPushError::Busy) when consumers are already in a later block, and a
-//!   pop from this block is unfinished. The paper's push says so whenever a pop from this block is unfinished.
-//! - A pop says [`Busy`](TryPopError::Busy) also if no slot has been committed since the last pop, but a slot has been
-//!   allocated. The paper's pop says empty there. It says empty even after a push into the next block has returned,
-//!   while a push into this block is unfinished.
-//! - All counters may wrap: they are compared by their difference. A maximum doesn't work for counters that wrap. So
-//!   compare-and-swap advances `allocated` and the heads where the paper has MAX. Compare-and-swap advances `reserved`
-//!   as well, since a call may reserve several slots. A thread must not be stopped in the middle of a call while
-//!   `allocated` advances by half its range: 2^46 laps of blocks of one slot, 2^37 laps of blocks of 512.
+//! - A producer that waits for a block reads `emptied`, which is written once a lap, and not
+//!   `consumed`, which consumers add to. So a push says [`Busy`](TryPushError::Busy) when consumers
+//!   are already in a later block, and a pop from this block is unfinished. The paper's push says
+//!   so whenever a pop from this block is unfinished.
+//! - A pop says [`Busy`](TryPopError::Busy) also if no slot has been committed since the last pop,
+//!   but a slot has been allocated. The paper's pop says empty there. It says empty even after a
+//!   push into the next block has returned, while a push into this block is unfinished.
+//! - All counters may wrap: they are compared by their difference. A maximum doesn't work for
+//!   counters that wrap. So compare-and-swap advances `allocated` and the heads where the paper has
+//!   MAX. Compare-and-swap advances `reserved` as well, since a call may reserve several slots. A
+//!   thread must not be stopped in the middle of a call while `allocated` advances by half its
+//!   range: 2^46 laps of blocks of one slot, 2^37 laps of blocks of 512.
 //!
 //! ```
 //! use corelane::block::shared;
@@ -130,7 +135,8 @@ impl<T> Producer<T> {
         self.single.end()
     }
 
-    /// Takes up to `wanted` free slots; `None` if this is the only producer, which doesn't allocate.
+    /// Takes up to `wanted` free slots; `None` if this is the only producer, which doesn't
+    /// allocate.
     #[inline(always)] // see `queue::try_pop_by`
     fn allocate(&mut self, wanted: u64) -> Result<Option<Run>, Nothing> {
         while !self.is_alone.get() {
@@ -170,7 +176,8 @@ impl<T> Producer<T> {
         let (header, blocks) = (self.end().header(), self.end().slots());
         let arrangement = blocks.arrangement();
         let (write, free) = self.single.positions();
-        // Relaxed, all of it: there is no other producer yet, and consumers know this state already.
+        // Relaxed, all of it: there is no other producer yet, and consumers know this state
+        // already.
         if write == free {
             header.heads.phead.store(arrangement.block_before(write), Ordering::Relaxed);
             return;
@@ -186,9 +193,9 @@ impl<T> Producer<T> {
         let blocks = self.single.end().slots();
         let (block, arrangement) = (blocks.at(head), blocks.arrangement());
         let allocated = &block.producers.allocated;
-        // Late producers must not add again and again: each adds late at most once after each slot that it got. Acquire
-        // ↔ Release of the addition below: observing the block full makes visible everything behind it that its last
-        // producer had observed as free.
+        // Late producers must not add again and again: each adds late at most once after each slot
+        // that it got. Acquire ↔ Release of the addition below: observing the block full makes
+        // visible everything behind it that its last producer had observed as free.
         if wanted > 1 || self.current != Some(head) {
             let taken = arrangement.offset(allocated.load(Ordering::Acquire));
             wanted = wanted.min(arrangement.size().checked_sub(taken)?);
@@ -201,7 +208,8 @@ impl<T> Producer<T> {
         let left = arrangement.size().checked_sub(offset).filter(|left| *left > 0);
         self.current = left.map(|_| head);
         let left = left?;
-        // Producers may have entered the block again since, but the slots have the same places in each lap.
+        // Producers may have entered the block again since, but the slots have the same places in
+        // each lap.
         let position = head.wrapping_add(offset);
         Some(Run { position, n: wanted.min(left) })
     }
@@ -328,7 +336,8 @@ impl<T, R: Reserve> Consumer<T, R> {
         loop {
             let (chead, blocks) =
                 (&self.single.end().header().heads.chead, self.single.end().slots());
-            // Acquire ↔ Release in `leave`: the items because of which another consumer left the block.
+            // Acquire ↔ Release in `leave`: the items because of which another consumer left the
+            // block.
             let head = chead.load(Ordering::Acquire);
             match self.seen.reserve_in(head, blocks, wanted)? {
                 Some((run, is_last)) => {
@@ -349,8 +358,8 @@ impl<T, R: Reserve> Consumer<T, R> {
 
     /// Leaves the block of `position`, after all its items have been taken.
     ///
-    /// The pop that takes the last item leaves the block before it returns. Then a push that needs the block says busy,
-    /// and not that the queue is full.
+    /// The pop that takes the last item leaves the block before it returns. Then a push that needs
+    /// the block says busy, and not that the queue is full.
     #[inline]
     fn leave(&self, position: u64) {
         let next = self.end().slots().next_block(position);
@@ -384,11 +393,13 @@ impl<T, R: Reserve> Consumer<T, R> {
     fn consume(&self, run: Run) {
         let (blocks, arrangement) = (self.end().slots(), self.end().slots().arrangement());
         let (block, steps) = (blocks.at(run.position), run.n * arrangement.step());
-        // Release ↔ Acquire here, of the last consumer in the block: all items of the block are taken.
+        // Release ↔ Acquire here, of the last consumer in the block: all items of the block are
+        // taken.
         let consumed = block.consumers.consumed.fetch_add(steps, Ordering::AcqRel);
         let full = arrangement.full_count(run.position);
         if consumed.wrapping_add(steps) == full {
-            // Release ↔ Acquire in `advance_phead` and `enter_block`: all items of the block are taken.
+            // Release ↔ Acquire in `advance_phead` and `enter_block`: all items of the block are
+            // taken.
             block.emptied.store(full, Ordering::Release);
         }
     }
@@ -546,8 +557,8 @@ mod tests {
         assert!(tx.write_chunk_uninit(1).is_ok());
     }
 
-    /// A consumer reads a position, and sleeps for a lap of the ring. Then it finds slots filled. They say nothing of
-    /// the block between, where a push is unfinished.
+    /// A consumer reads a position, and sleeps for a lap of the ring. Then it finds slots filled.
+    /// They say nothing of the block between, where a push is unfinished.
     #[test]
     fn slots_filled_a_lap_later_say_nothing_about_blocks_between() {
         let (mut tx, mut rx) = queue_with(Config::new(4).block(2)).unwrap();

@@ -2,10 +2,11 @@
 
 //! `bbq-spsc`: the block-based bounded queue, for one producer and one consumer.
 //!
-//! The ring is divided into blocks. Each block counts how many items have been pushed into it (`committed`), and
-//! whether all of them have been popped (`consumed`). While the two sides are in different blocks, neither side
-//! accesses a variable of the other. The producer reads `consumed` when it enters a block. The consumer finds all items
-//! of a full block with one read of `committed`.
+//! The ring is divided into blocks. Each block counts how many items have been pushed into it
+//! (`committed`), and whether all of them have been popped (`consumed`). While the two sides are in
+//! different blocks, neither side accesses a variable of the other. The producer reads `consumed`
+//! when it enters a block. The consumer finds all items of a full block with one read of
+//! `committed`.
 //!
 #![doc = advice!(bbq_spsc)]
 //!
@@ -17,11 +18,13 @@
 //! | misses per item and side | 1/K for the slot, 2/S for the block while the sides are in different blocks; 2 while the consumer keeps up |
 //! | paper | J. Wang: *High Performance and Dependable Asynchronous Communication on Multi-Core Systems* (2024), §2.3, and the form for one producer and one consumer of §2.4.5 |
 //!
-//! A consumer that repeatedly catches up with a stream waits before it looks again: up to 16 pauses, which take half a
-//! microsecond or one, even if items are there. `try_pop` and `read_chunk` may wait twice. A stream means that the
-//! consumer makes at least three calls, or pops at least three slices of items, from one catch-up to the next. In a
-//! dialogue items arrive one by one, or at most as many at a time as a call asks for. There the consumer soon stops
-//! waiting. [`available`](crate::SingleConsumer::available) never waits. The paper's consumer never waits.
+//! A consumer that repeatedly catches up with a stream waits before it looks again: up to 16
+//! pauses, which take half a microsecond or one, even if items are there. `try_pop` and
+//! `read_chunk` may wait twice. A stream means that the consumer makes at least three calls, or
+//! pops at least three slices of items, from one catch-up to the next. In a dialogue items arrive
+//! one by one, or at most as many at a time as a call asks for. There the consumer soon stops
+//! waiting. [`available`](crate::SingleConsumer::available) never waits. The paper's consumer never
+//! waits.
 //!
 //! ```
 //! use corelane::{Config, block::single};
@@ -72,7 +75,8 @@ const FAR_BEHIND: u64 = 256;
 /// Pauses that are about as long as a push of one of several producers.
 const A_PUSH: u32 = 16;
 
-/// The sending side, also of [`block::one_producer`](crate::block::one_producer). `V` is the variables of a block.
+/// The sending side, also of [`block::one_producer`](crate::block::one_producer). `V` is the
+/// variables of a block.
 #[repr(align(128))]
 pub struct Producer<T, V: Variables = Merged> {
     /// Next position to fill, or behind the last slot of a lap.
@@ -84,7 +88,8 @@ pub struct Producer<T, V: Variables = Merged> {
     end: End<Header<T, V>>,
 }
 
-/// The receiving side, also of [`block::one_consumer`](crate::block::one_consumer). `V` is the variables of a block.
+/// The receiving side, also of [`block::one_consumer`](crate::block::one_consumer). `V` is the
+/// variables of a block.
 #[repr(align(128))]
 pub struct Consumer<T, V: Variables = Merged> {
     /// Next position to empty, or behind the last slot of a lap.
@@ -148,7 +153,8 @@ impl<T, V: Variables> Producer<T, V> {
     fn enter_block(&mut self) -> bool {
         let blocks = self.end.slots();
         let next = blocks.next_block(self.free);
-        // Acquire ↔ Release in `give_back`, or in `consume` of several consumers: the items of the last lap are taken.
+        // Acquire ↔ Release in `give_back`, or in `consume` of several consumers: the items of the
+        // last lap are taken.
         let emptied = blocks.at(self.free).emptied().load(Ordering::Acquire);
         let is_free = emptied == blocks.arrangement().count(self.free);
         if is_free {
@@ -347,7 +353,8 @@ impl<T, V: Variables> queue::Consumer for Consumer<T, V> {
     #[inline(always)] // a call would cost more than the push or pop itself
     fn try_pop(&mut self) -> Result<T, TryPopError> {
         if self.read == self.until {
-            // Read before the look, so that the look finds all that producers pushed before they were dropped.
+            // Read before the look, so that the look finds all that producers pushed before they
+            // were dropped.
             let is_closed = self.end.peer_is_gone();
             self.refill().map_err(|nothing| nothing.to_pop(is_closed))?;
         }
@@ -420,8 +427,8 @@ impl<T, V: Variables> Drop for Consumer<T, V> {
     fn drop(&mut self) {
         let blocks = self.end.slots();
         if self.is_alone.get() && !blocks.arrangement().is_start(self.read) {
-            // For `Header::drop_items`. Producers read it only at the end of a block. Relaxed: the drop of the end
-            // orders it.
+            // For `Header::drop_items`. Producers read it only at the end of a block. Relaxed: the
+            // drop of the end orders it.
             let count = blocks.arrangement().count(self.read);
             blocks.at(self.read).consumed().store(count, Ordering::Relaxed);
         }
@@ -469,7 +476,8 @@ mod tests {
         (tx, rx)
     }
 
-    /// If each message is popped by one slice, the consumer doesn't wait for long, for any length of messages.
+    /// If each message is popped by one slice, the consumer doesn't wait for long, for any length
+    /// of messages.
     #[test]
     fn a_dialogue_of_slices_does_not_wait() {
         for len in [1, 24, 31] {

@@ -6,7 +6,8 @@ use crate::pad::Padded;
 
 /// The variables of a block.
 pub trait BlockVariables {
-    /// The variables of a block in a new queue: as if earlier laps had filled and emptied the block.
+    /// The variables of a block in a new queue: as if earlier laps had filled and emptied the
+    /// block.
     fn new(shape: &BlockShape) -> Self;
 }
 
@@ -50,8 +51,9 @@ pub trait Variables: BlockVariables {
 pub struct Merged {
     /// The paper's `allocated` and `committed`. Written by the producer only.
     committed: Padded<AtomicU64>,
-    /// The paper's `reserved` and `consumed`. Written by the consumer only, when the block is empty or the consumer is
-    /// dropped. Meanwhile the producer may wait for it, and keeps the cache line.
+    /// The paper's `reserved` and `consumed`. Written by the consumer only, when the block is empty
+    /// or the consumer is dropped. Meanwhile the producer may wait for it, and keeps the cache
+    /// line.
     consumed: Padded<AtomicU64>,
 }
 
@@ -93,8 +95,8 @@ impl Variables for Merged {
 pub struct Separate {
     pub(crate) producers: Padded<ProducerCursors>,
     pub(crate) consumers: Padded<ConsumerCursors>,
-    /// The last value of `consumed` at which all slots were empty. Producers that wait for the block read it, so that
-    /// they don't disturb consumers.
+    /// The last value of `consumed` at which all slots were empty. Producers that wait for the
+    /// block read it, so that they don't disturb consumers.
     pub(crate) emptied: Padded<AtomicU64>,
 }
 
@@ -102,7 +104,8 @@ pub struct Separate {
 #[derive(Debug)]
 #[repr(C)]
 pub struct ProducerCursors {
-    /// How many slots have been taken to be filled, and late additions: see [`Arrangement::allocated`].
+    /// How many slots have been taken to be filled, and late additions: see
+    /// [`Arrangement::allocated`].
     pub(crate) allocated: AtomicU64,
     /// How many of these slots are filled. An only producer needs no other counter.
     pub(crate) committed: AtomicU64,
@@ -116,8 +119,8 @@ pub struct ConsumerCursors {
     pub(crate) reserved: AtomicU64,
     /// How many of these slots are empty. An only consumer needs no other counter.
     pub(crate) consumed: AtomicU64,
-    /// How many slots consumers have taken by fetch-and-add, and late additions, as `allocated` counts: only in
-    /// [`block::fetch_add`](crate::block::fetch_add).
+    /// How many slots consumers have taken by fetch-and-add, and late additions, as `allocated`
+    /// counts: only in [`block::fetch_add`](crate::block::fetch_add).
     pub(crate) claimed: AtomicU64,
 }
 
@@ -130,13 +133,15 @@ pub struct Heads {
 }
 
 impl Heads {
-    /// The heads of a new queue. The only producer and the only consumer write them before there are others.
+    /// The heads of a new queue. The only producer and the only consumer write them before there
+    /// are others.
     pub(crate) fn new(shape: &BlockShape) -> Self {
         let first = || Padded(AtomicU64::new(shape.first));
         Self { phead: first(), chead: first() }
     }
 
-    /// The heads of a new queue that may have several of both at once: no producer has entered the first block.
+    /// The heads of a new queue that may have several of both at once: no producer has entered the
+    /// first block.
     pub(crate) fn at_first(shape: &BlockShape) -> Self {
         let last = shape.arrangement().block_before(shape.first);
         Self { phead: Padded(AtomicU64::new(last)), chead: Padded(AtomicU64::new(shape.first)) }
@@ -192,23 +197,24 @@ impl Variables for Separate {
 
     #[inline]
     fn enter(&self, start: u64, arrangement: Arrangement) {
-        // As if no producer had allocated slots. An only producer doesn't use `allocated`, but the value must not
-        // become so old that it looks new.
+        // As if no producer had allocated slots. An only producer doesn't use `allocated`, but the
+        // value must not become so old that it looks new.
         let lap_before = arrangement.all_allocated(start.wrapping_sub(arrangement.positions()));
         self.producers.allocated.store(lap_before, Ordering::Relaxed);
     }
 
     #[inline]
     fn is_begun(&self, position: u64, arrangement: Arrangement) -> bool {
-        // Relaxed: a thread that knows of a push knows that all slots before the pushed one were allocated.
+        // Relaxed: a thread that knows of a push knows that all slots before the pushed one were
+        // allocated.
         let allocated = self.producers.allocated.load(Ordering::Relaxed);
         is_before(arrangement.allocated(position), allocated)
     }
 
     #[inline]
     fn is_left(heads: &Heads, start: u64) -> bool {
-        // Relaxed: it orders nothing, and only says why a push fails. A thread that knows of a pop behind the block
-        // also knows that the block was left.
+        // Relaxed: it orders nothing, and only says why a push fails. A thread that knows of a pop
+        // behind the block also knows that the block was left.
         is_before(start, heads.chead.load(Ordering::Relaxed))
     }
 }

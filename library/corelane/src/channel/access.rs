@@ -5,7 +5,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::cell::{Cell, UnsafeCell};
 use core::fmt;
-// Of the real world: loom's threads, and simulated ones, share one thread of the system and so its index.
+// Of the real world: loom's threads, and simulated ones, share one thread of the system and so its
+// index.
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{self, OnceLock, PoisonError};
 
@@ -17,7 +18,8 @@ pub trait Access: sealed::Access {}
 
 /// Handles that many threads may use at once, and that can be cloned.
 ///
-/// Each thread that uses a handle has a part of its own in the channel, which all clones of the handle share.
+/// Each thread that uses a handle has a part of its own in the channel, which all clones of the
+/// handle share.
 #[derive(Debug)]
 pub struct Shared;
 
@@ -41,7 +43,8 @@ pub(super) mod sealed {
 
         fn new<H: Send>(end: H) -> Self::Of<H>;
 
-        /// Uses the end for the calling thread. `work` must not use the same handle, or run code that does.
+        /// Uses the end for the calling thread. `work` must not use the same handle, or run code
+        /// that does.
         fn with<H: Clone + Send, R>(of: &Self::Of<H>, work: impl Use<H, Output = R>) -> R;
 
         /// One more end.
@@ -49,8 +52,8 @@ pub(super) mod sealed {
     }
 }
 
-/// What one call at a time uses. If a call panics, it can't be used any more. A `RefCell` would also keep what its destructor
-/// needs at hand, in each call.
+/// What one call at a time uses. If a call panics, it can't be used any more. A `RefCell` would
+/// also keep what its destructor needs at hand, in each call.
 pub struct OneUse<H> {
     is_used: Cell<bool>,
     value: UnsafeCell<H>,
@@ -64,7 +67,8 @@ impl<H> OneUse<H> {
     #[inline(always)]
     fn with<R>(&self, work: impl Use<H, Output = R>) -> R {
         assert!(!self.is_used.replace(true), "the handle is in use");
-        // SAFETY: no other use has begun and not ended: threads don't share it, and a use in `work` panics.
+        // SAFETY: no other use has begun and not ended: threads don't share it, and a use in `work`
+        // panics.
         let result = work.run(unsafe { &mut *self.value.get() });
         self.is_used.set(false);
         result
@@ -108,7 +112,8 @@ impl sealed::Access for Shared {
         match of.get(Index::of_this_thread()) {
             Some(end) => end.with(work),
             None => {
-                // Not a call that does the work: a message would then be in memory, and not in a register.
+                // Not a call that does the work: a message would then be in memory, and not in a
+                // register.
                 let (end, _borrowed) = of.new_end();
                 end.with(work)
             }
@@ -130,8 +135,8 @@ pub struct PerThread<H: Send> {
     many: Branches<H>,
 }
 
-/// A tree of places. Each two bits of an index, the lowest first, choose a branch, until one is free. A node
-/// never moves.
+/// A tree of places. Each two bits of an index, the lowest first, choose a branch, until one is
+/// free. A node never moves.
 struct Node<H> {
     /// The owner of the place.
     index: usize,
@@ -152,7 +157,8 @@ impl<H> Node<H> {
     }
 }
 
-/// The owner of a place that no thread has. No index: also a thread without an index, which looks for 0, never finds it.
+/// The owner of a place that no thread has. No index: also a thread without an index, which looks
+/// for 0, never finds it.
 const FREE: usize = usize::MAX;
 
 type Place<H> = OnceLock<Box<OfThread<OneUse<H>>>>;
@@ -160,8 +166,8 @@ type Place<H> = OnceLock<Box<OfThread<OneUse<H>>>>;
 /// What one thread at a time uses.
 struct OfThread<E>(E);
 
-// SAFETY: a reference comes from `PerThread::get` or `new_end` with the index of the calling thread. An index
-// belongs to one thread at a time, and goes from one to another under a lock.
+// SAFETY: a reference comes from `PerThread::get` or `new_end` with the index of the calling
+// thread. An index belongs to one thread at a time, and goes from one to another under a lock.
 unsafe impl<E: Send> Sync for OfThread<E> {}
 
 impl<H: Send> PerThread<H> {
@@ -218,7 +224,8 @@ impl<H: Send> PerThread<H> {
 }
 
 impl<H: Clone + Send> PerThread<H> {
-    /// An end for the calling thread. A thread that is ending borrows an index, until the end has been used.
+    /// An end for the calling thread. A thread that is ending borrows an index, until the end has
+    /// been used.
     #[cold]
     #[inline(never)]
     fn new_end(&self) -> (&OneUse<H>, Index) {

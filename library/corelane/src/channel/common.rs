@@ -103,7 +103,8 @@ impl<T> Common<T> {
     /// After a message was sent.
     #[inline(always)]
     pub(super) fn sent(&self) {
-        // Has a fence between the push and its look for sleepers, which is also that between the push and the look here.
+        // Has a fence between the push and its look for sleepers, which is also that between the
+        // push and the look here.
         self.items.ring();
         if self.is_closed() {
             self.clear();
@@ -164,8 +165,8 @@ impl<T> Common<T> {
         }
     }
 
-    /// A receiver goes. If it is the last one and there are senders, all messages are dropped: a message may own what
-    /// others wait for. `end` gives an end of the queue.
+    /// A receiver goes. If it is the last one and there are senders, all messages are dropped: a
+    /// message may own what others wait for. `end` gives an end of the queue.
     pub(super) fn leave_receiver(&self, end: impl FnOnce() -> Rx<T>) {
         // Relaxed, both: the queue's ends order what they do with it.
         let is_last = self.receivers.fetch_add(1_u64.wrapping_neg(), Ordering::Relaxed) == 1;

@@ -1,4 +1,5 @@
-//! Why a call of a channel failed. Names are those of `std::sync::mpsc` and `crossbeam-channel`, texts those of the latter.
+//! Why a call of a channel failed. Names are those of `std::sync::mpsc` and `crossbeam-channel`,
+//! texts those of the latter.
 
 use core::error::Error;
 use core::fmt;

@@ -15,7 +15,8 @@ use super::{Receiver, Sender};
 use crate::wait::bell::{Look, Sleep};
 use crate::wait::budget::count_step;
 
-/// A handle that a future borrows or owns. An exclusive one is borrowed exclusively, so that the future can go to another thread.
+/// A handle that a future borrows or owns. An exclusive one is borrowed exclusively, so that the
+/// future can go to another thread.
 enum Handle<'a, H: 'a, A: Access> {
     Borrowed(A::Ref<'a, H>),
     Owned(H),
@@ -151,19 +152,23 @@ impl<T, A: Access> Drop for SendFuture<'_, T, A> {
     }
 }
 
-/// The calls of tasks that borrow a handle: shared ones by `&self`, and exclusive ones by `&mut self`.
+/// The calls of tasks that borrow a handle: shared ones by `&self`, and exclusive ones by `&mut
+/// self`.
 macro_rules! borrowing {
     ($access:ty, $($reference:tt)+) => {
         impl<T> Sender<T, $access> {
             /// Sends a message, in a task. Waits while the channel is full.
             ///
-            /// The future has the message until it is ready. If it is dropped before, the message is dropped with it, and is not
-            /// sent. But a channel of capacity 0 hands the message over before the future is polled again.
+            /// The future has the message until it is ready. If it is dropped before, the message
+            /// is dropped with it, and is not sent. But a channel of capacity 0 hands the message
+            /// over before the future is polled again.
             ///
-            /// A future that has waited, and is neither polled nor dropped when there is room, keeps other senders that wait
-            /// asleep. It has not reserved the room: a sender that doesn't sleep takes it.
+            /// A future that has waited, and is neither polled nor dropped when there is room,
+            /// keeps other senders that wait asleep. It has not reserved the room: a sender that
+            /// doesn't sleep takes it.
             ///
-            /// A task that sends again and again without a wait lets others run: see [`channel`](crate::channel#tasks).
+            /// A task that sends again and again without a wait lets others run: see
+            /// [`channel`](crate::channel#tasks).
             ///
             /// # Errors
             ///
@@ -176,10 +181,12 @@ macro_rules! borrowing {
         impl<T> Receiver<T, $access> {
             /// Receives the oldest message, in a task. Waits while the channel is empty.
             ///
-            /// If the future is dropped before it is ready, the message stays for the next call. A future that
-            /// is neither polled nor dropped when a message comes keeps other receivers waiting.
+            /// If the future is dropped before it is ready, the message stays for the next call. A
+            /// future that is neither polled nor dropped when a message comes keeps other receivers
+            /// waiting.
             ///
-            /// A task that receives again and again without a wait lets others run: see [`channel`](crate::channel#tasks).
+            /// A task that receives again and again without a wait lets others run: see
+            /// [`channel`](crate::channel#tasks).
             ///
             /// # Errors
             ///
@@ -443,7 +450,8 @@ mod of_futures {
 
     /// A `Sink` of messages: see [`Sender::sink`].
     ///
-    /// It has one message at most that is not in the channel yet: `flush` and `close` wait until it is.
+    /// It has one message at most that is not in the channel yet: `flush` and `close` wait until it
+    /// is.
     #[must_use = "a sink does nothing unless it is used"]
     pub struct SendSink<'a, T, A: Access = Shared> {
         sender: Handle<'a, Sender<T, A>, A>,

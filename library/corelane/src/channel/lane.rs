@@ -14,7 +14,8 @@ use crate::segmented::Uspsc;
 /// A message in a queue.
 pub(super) struct Item<T>(pub(super) T);
 
-// SAFETY: a handle of a channel goes to another thread only if `T` is `Send`: see `Sender` and `Receiver`.
+// SAFETY: a handle of a channel goes to another thread only if `T` is `Send`: see `Sender` and
+// `Receiver`.
 unsafe impl<T> Send for Item<T> {}
 
 /// A message on its way.
@@ -142,13 +143,14 @@ impl<T> Tx<T> {
         of!(Tx::(self): tx => tx.push_from(message); Err(TryPushError::Full(())))
     }
 
-    /// Reserves room for one item. Whether there was some; `None` while another thread's call is in the way.
+    /// Reserves room for one item. Whether there was some; `None` while another thread's call is in
+    /// the way.
     pub(super) fn reserve(&mut self) -> Option<bool> {
         of!(Tx::(self): tx => tx.with(|tx| (tx.reserve(), true)); Some(false))
     }
 
-    /// Ends a reservation, by any thread, and pushes the message into its room, if there is one. `None` as for
-    /// [`reserve`](Self::reserve).
+    /// Ends a reservation, by any thread, and pushes the message into its room, if there is one.
+    /// `None` as for [`reserve`](Self::reserve).
     pub(super) fn release(&mut self, message: &mut Message<T>) -> Option<()> {
         of!(Tx::(self): tx => tx.with(|tx| (release(tx, message), true)); Some(()))
     }

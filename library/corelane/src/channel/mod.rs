@@ -10,8 +10,9 @@
 //! assert_eq!(rx.iter().count(), 2); // until all senders are dropped
 //! ```
 //!
-//! Names and errors are those of `std::sync::mpsc` and `crossbeam-channel`, the errors' texts those of the latter. So a program
-//! moves to these channels with its `use` lines. What goes beyond: tasks send and receive too.
+//! Names and errors are those of `std::sync::mpsc` and `crossbeam-channel`, the errors' texts those
+//! of the latter. So a program moves to these channels with its `use` lines. What goes beyond:
+//! tasks send and receive too.
 //!
 //! | | a thread waits | a thread waits until a time | doesn't wait | a task waits |
 //! |---|---|---|---|---|
@@ -32,8 +33,8 @@
 //! | one message, such as an answer | [`oneshot`](oneshot()) |
 //! | messages of the clock | [`after`], [`at`], [`tick`], [`never`](never()) |
 //!
-//! A shared handle has an end of the queue for each thread that uses it. A hot loop takes one for itself: [`Sender::local`],
-//! [`Receiver::local`].
+//! A shared handle has an end of the queue for each thread that uses it. A hot loop takes one for
+//! itself: [`Sender::local`], [`Receiver::local`].
 //!
 //! # What a channel promises
 //!
@@ -50,17 +51,19 @@
 //!
 //! # Tasks
 //!
-//! A future needs nothing of its runtime. Poll a future that has begun, or drop it: while it is kept, it may
-//! have taken the ring that another sleeper needs.
+//! A future needs nothing of its runtime. Poll a future that has begun, or drop it: while it is
+//! kept, it may have taken the ring that another sleeper needs.
 //!
 //! | dropped before it is ready | its message |
 //! |---|---|
 //! | a receive | stays in the channel. With capacity 0 the next receiver gets it if a sender has chosen this future |
 //! | a send | is dropped, and is not sent. With capacity 0 a receiver may have taken it |
 //!
-//! A task whose channel is always ready lets others run. When the futures of its thread have been ready at
-//! their first looks for a millisecond, the next one is pending once, and wakes its task; so are others of
-//! this task, up to 16 in a row. A future that is polled once, as by `now_or_never`, may therefore be pending although a message is there: [`try_recv`](Receiver::try_recv) always looks.
+//! A task whose channel is always ready lets others run. When the futures of its thread have been
+//! ready at their first looks for a millisecond, the next one is pending once, and wakes its task;
+//! so are others of this task, up to 16 in a row. A future that is polled once, as by
+//! `now_or_never`, may therefore be pending although a message is there:
+//! [`try_recv`](Receiver::try_recv) always looks.
 //!
 //! # Wakers that panic
 //!
@@ -154,8 +157,8 @@ pub fn at(due: Instant) -> Receiver<Instant> {
     timed(Timer::new(Some(due), None, |due| due))
 }
 
-/// A channel that gets a message after each `period`: the time at which it was due. A message that is not received before the next
-/// one is dropped.
+/// A channel that gets a message after each `period`: the time at which it was due. A message that
+/// is not received before the next one is dropped.
 pub fn tick(period: Duration) -> Receiver<Instant> {
     timed(Timer::new(unlimited(period), Some(period), |due| due))
 }
@@ -254,8 +257,8 @@ pub mod spsc {
     }
 }
 
-/// Channels between any number of senders and one receiver, which one thread at a time uses. With the names of `std::sync::mpsc`
-/// too.
+/// Channels between any number of senders and one receiver, which one thread at a time uses. With
+/// the names of `std::sync::mpsc` too.
 pub mod mpsc {
     use super::{Exclusive, lane, open};
 

@@ -41,15 +41,17 @@ pub fn oneshot<T>() -> (Sender<T>, Receiver<T>) {
 
 /// Where the message is handed over.
 ///
-/// `message` belongs to the sender until the state is `SENT`, and then to the receiver. `waker` belongs to the receiver, except
-/// while the state is `WAITING`: then it belongs to the thread that changes the state.
+/// `message` belongs to the sender until the state is `SENT`, and then to the receiver. `waker`
+/// belongs to the receiver, except while the state is `WAITING`: then it belongs to the thread that
+/// changes the state.
 struct Meeting<T> {
     state: AtomicU64,
     message: UnsafeCell<Option<T>>,
     waker: UnsafeCell<Option<Waker>>,
 }
 
-// SAFETY: the state says to which side message and waker belong; the other side doesn't access them.
+// SAFETY: the state says to which side message and waker belong; the other side doesn't access
+// them.
 unsafe impl<T: Send> Sync for Meeting<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Send for Meeting<T> {}
@@ -66,7 +68,8 @@ const GONE: u64 = 3;
 impl<T> Meeting<T> {
     /// Enters `SENT` or `GONE`. Wakes the receiver, if it sleeps. Returns the state before.
     fn end(&self, state: u64) -> u64 {
-        // Release ↔ Acquire in `take` and `Receiver::drop`: the message. Acquire ↔ Release in `poll`: the waker.
+        // Release ↔ Acquire in `take` and `Receiver::drop`: the message. Acquire ↔ Release in
+        // `poll`: the waker.
         let before = self.state.swap(state, Ordering::AcqRel);
         if before == WAITING {
             // SAFETY: this thread has ended the state in which the waker is left.
@@ -100,7 +103,8 @@ impl<T> Meeting<T> {
                 Err(TryRecvError::Disconnected) => return Look::Done(Err(RecvError)),
                 Err(TryRecvError::Empty) => {}
             }
-            // Relaxed, all: the waker of an earlier look is this side's own, and a message is looked for again.
+            // Relaxed, all: the waker of an earlier look is this side's own, and a message is
+            // looked for again.
             let taken_back =
                 self.state.compare_exchange(WAITING, EMPTY, Ordering::Relaxed, Ordering::Relaxed);
             if taken_back.is_err_and(|state| state != EMPTY) {
@@ -176,7 +180,8 @@ impl<T> Receiver<T> {
     ///
     /// # Errors
     ///
-    /// When the time is over, or if the sender was dropped without a message, or the message was received before.
+    /// When the time is over, or if the sender was dropped without a message, or the message was
+    /// received before.
     pub fn recv_timeout(&mut self, timeout: Duration) -> Result<T, RecvTimeoutError> {
         self.recv_by(unlimited(timeout))
     }
@@ -199,7 +204,8 @@ impl<T> Receiver<T> {
     ///
     /// # Errors
     ///
-    /// If it is not there yet, or if the sender was dropped without a message, or the message was received before.
+    /// If it is not there yet, or if the sender was dropped without a message, or the message was
+    /// received before.
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
         self.0.take()
     }

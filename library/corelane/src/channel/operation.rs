@@ -1,4 +1,5 @@
-//! What a select waits for: to send into a channel, or to receive from one, whatever the type of its messages.
+//! What a select waits for: to send into a channel, or to receive from one, whatever the type of
+//! its messages.
 
 use alloc::sync::Arc;
 use std::time::Instant;
@@ -34,7 +35,8 @@ pub(super) trait Operation {
     fn bell(&self) -> &Bell;
     /// Whether it waits for a partner that claims it.
     fn has_partners(&self) -> bool;
-    /// Waits for a partner too, if the channel has capacity 0: a number. Then the caller rings for all at the bell.
+    /// Waits for a partner too, if the channel has capacity 0: a number. Then the caller rings for
+    /// all at the bell.
     fn enter(&self, party: &Arc<Party>, index: usize) -> Option<u64>;
     /// Ends that wait.
     fn leave(&self, number: u64);

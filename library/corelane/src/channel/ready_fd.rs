@@ -16,10 +16,12 @@ use super::operation::Operation;
 use crate::memory::Mutex;
 use crate::wait::bell::Bell;
 
-/// A descriptor that can be read when a channel has messages, or is disconnected: for `poll`, `epoll`, and event loops.
+/// A descriptor that can be read when a channel has messages, or is disconnected: for `poll`,
+/// `epoll`, and event loops.
 ///
-/// It comes from [`Receiver::ready_fd`]. Don't read it: when it is ready, call [`try_recv`](Receiver::try_recv) until that finds
-/// the channel empty. Only then the descriptor stops to be ready. It serves edge-triggered pollers too.
+/// It comes from [`Receiver::ready_fd`]. Don't read it: when it is ready, call
+/// [`try_recv`](Receiver::try_recv) until that finds the channel empty. Only then the descriptor
+/// stops to be ready. It serves edge-triggered pollers too.
 ///
 /// It is an `eventfd(2)`. If several receivers take messages, it may be ready without one.
 #[derive(Clone)]
@@ -97,8 +99,8 @@ impl<T: Send + 'static> Wake for Sleeper<T> {
 impl<T: Send + 'static, A: Access> Receiver<T, A> {
     /// A descriptor that can be read when messages are there: see [`ReadyFd`].
     ///
-    /// The channel makes it at the first call, and keeps it. From then on, a call that finds the channel empty costs as
-    /// much as one that goes to sleep.
+    /// The channel makes it at the first call, and keeps it. From then on, a call that finds the
+    /// channel empty costs as much as one that goes to sleep.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -117,7 +119,8 @@ impl<T: Send + 'static, A: Access> Receiver<T, A> {
     ///
     /// # Errors
     ///
-    /// If the system has no descriptor to give. [`Unsupported`](io::ErrorKind::Unsupported) for a channel of the clock.
+    /// If the system has no descriptor to give. [`Unsupported`](io::ErrorKind::Unsupported) for a
+    /// channel of the clock.
     pub fn ready_fd(&self) -> io::Result<ReadyFd> {
         if self.common().kind.timer().is_some() {
             let error = "a channel of the clock has no descriptor; use a timerfd";

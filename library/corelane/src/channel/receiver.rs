@@ -20,8 +20,8 @@ use crate::wait::bell::Look;
 
 /// The receiving side of a channel.
 ///
-/// `Receiver<T>` can be cloned and shared; each message goes to one receiver. With [`Exclusive`], one thread at a time uses
-/// it.
+/// `Receiver<T>` can be cloned and shared; each message goes to one receiver. With [`Exclusive`],
+/// one thread at a time uses it.
 pub struct Receiver<T, A: Access = Shared> {
     end: A::Of<End<Rx<T>>>,
     common: Arc<Common<T>>,
@@ -64,8 +64,8 @@ impl<T, A: Access> Receiver<T, A> {
 
     /// Receives the oldest message if there is one now.
     ///
-    /// While a call of another thread is in the way, looks again, as it would wait for a lock. If that thread doesn't go on within
-    /// about a millisecond, the channel counts as empty.
+    /// While a call of another thread is in the way, looks again, as it would wait for a lock. If
+    /// that thread doesn't go on within about a millisecond, the channel counts as empty.
     ///
     /// # Errors
     ///
@@ -131,8 +131,9 @@ impl<T, A: Access> Receiver<T, A> {
         }
     }
 
-    /// Moves up to `most` messages to the end of `into`, and returns their number. Waits for the first one, and then takes
-    /// what is there. 0 if the channel is empty and disconnected, or if `most` is 0.
+    /// Moves up to `most` messages to the end of `into`, and returns their number. Waits for the
+    /// first one, and then takes what is there. 0 if the channel is empty and disconnected, or if
+    /// `most` is 0.
     pub fn recv_many(&self, into: &mut Vec<T>, most: usize) -> usize {
         let Some(first) = (most > 0).then(|| self.recv().ok()).flatten() else { return 0 };
         into.push(first);
@@ -192,7 +193,8 @@ impl<T, A: Access> Receiver<T, A> {
                 Err(TryPopError::Empty) if has_ended && self.common.kind.meeting().is_none() => {
                     return Err(TryPopError::Closed);
                 }
-                // The last sender has left the queue, and is about to leave the channel: then it rings.
+                // The last sender has left the queue, and is about to leave the channel: then it
+                // rings.
                 Err(TryPopError::Closed) if !has_ended => return Err(TryPopError::Empty),
                 Err(why) => return Err(why),
             }
@@ -209,7 +211,8 @@ impl<T, A: Access> Receiver<T, A> {
         }
     }
 
-    /// Receives a message that was not there at once. `error` makes the error, of whether the time is over.
+    /// Receives a message that was not there at once. `error` makes the error, of whether the time
+    /// is over.
     #[cold]
     #[inline(never)]
     fn wait_to_recv<E>(
@@ -251,7 +254,8 @@ impl<T, A: Access> Receiver<T, A> {
 
     /// Lets nothing be sent any more. Receivers get what was sent.
     ///
-    /// A message that another thread sends at the same time may be received, or be dropped with the channel.
+    /// A message that another thread sends at the same time may be received, or be dropped with the
+    /// channel.
     ///
     /// The channels of the clock can't be closed.
     pub fn close(&self) {

@@ -1,7 +1,9 @@
-//! The channel of capacity 0: a sender and a receiver meet, and the message goes from one to the other.
+//! The channel of capacity 0: a sender and a receiver meet, and the message goes from one to the
+//! other.
 //!
-//! Those that wait are listed under a lock. A partner *claims* the first one that it can: each waiting thread or task is claimed
-//! once, although a [`Select`](super::Select) may wait in several lists.
+//! Those that wait are listed under a lock. A partner *claims* the first one that it can: each
+//! waiting thread or task is claimed once, although a [`Select`](super::Select) may wait in several
+//! lists.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;
@@ -55,8 +57,8 @@ pub(super) struct Rendezvous<T> {
     lists: Mutex<Lists<T>>,
     /// Rings when one more waits.
     pub(super) arrivals: Bell,
-    /// As `is_closed` of the lists. A thread that waits reads it at each look, so that its partner gets the
-    /// lock.
+    /// As `is_closed` of the lists. A thread that waits reads it at each look, so that its partner
+    /// gets the lock.
     closed: AtomicBool,
 }
 
@@ -139,7 +141,8 @@ impl<T> Lists<T> {
     }
 }
 
-/// Takes the message of a claimed sender, which is there or comes soon. Whether it was not withdrawn.
+/// Takes the message of a claimed sender, which is there or comes soon. Whether it was not
+/// withdrawn.
 fn take<T>(packet: &Packet<T>, message: &mut Carrier<T>) -> bool {
     loop {
         if let Some(is_there) = take_now(packet, message) {
@@ -184,8 +187,8 @@ impl<T> Rendezvous<T> {
         })
     }
 
-    /// Gives the message to a receiver that waits. If no receiver waits, returns the lock: while it is held, no
-    /// receiver begins to wait.
+    /// Gives the message to a receiver that waits. If no receiver waits, returns the lock: while it
+    /// is held, no receiver begins to wait.
     fn offer(&self, message: &mut Carrier<T>) -> Result<(), MutexGuard<'_, Lists<T>>> {
         loop {
             let mut lists = self.lists.lock();
@@ -197,8 +200,8 @@ impl<T> Rendezvous<T> {
         }
     }
 
-    /// Gives the message to the receiver that was claimed, or, if that has given up, to the next one.
-    /// If there will be none, the message is where it was.
+    /// Gives the message to the receiver that was claimed, or, if that has given up, to the next
+    /// one. If there will be none, the message is where it was.
     pub(super) fn give(&self, waiting: &Waiting<T>, message: &mut Carrier<T>) -> Sent {
         if !waiting.give(message) && !self.give_to_next(message, true) {
             return Err(SendError(()));
@@ -215,7 +218,8 @@ impl<T> Rendezvous<T> {
         }
     }
 
-    /// Gives the message to a receiver, or waits for one. If there will be none, the message is where it was.
+    /// Gives the message to a receiver, or waits for one. If there will be none, the message is
+    /// where it was.
     pub(super) fn poll_send(
         &self,
         message: &mut Carrier<T>,
@@ -334,8 +338,8 @@ impl<T> Rendezvous<T> {
         false
     }
 
-    /// Ends the wait, and doesn't wait itself: the sender may be a select of this thread. A message that
-    /// came at the same time goes to another receiver, and so does one that comes later.
+    /// Ends the wait, and doesn't wait itself: the sender may be a select of this thread. A message
+    /// that came at the same time goes to another receiver, and so does one that comes later.
     pub(super) fn give_up_recv(&self, waiting: Waiting<T>) {
         if waiting.party.give_up().is_none() {
             return self.lists.lock().remove(&waiting);
@@ -351,8 +355,8 @@ impl<T> Rendezvous<T> {
         self.give_to_next(message, false);
     }
 
-    /// Gives the message to the next receiver, now or when it comes. With `must_be_open`, not if the
-    /// channel is closed. Whether it was given.
+    /// Gives the message to the next receiver, now or when it comes. With `must_be_open`, not if
+    /// the channel is closed. Whether it was given.
     fn give_to_next(&self, message: &mut Carrier<T>, must_be_open: bool) -> bool {
         let Err(mut lists) = self.offer(message) else { return true };
         if must_be_open && lists.is_closed {
@@ -430,8 +434,8 @@ impl<T> Waiting<T> {
         take(&self.packet, message)
     }
 
-    /// Hands the message to the receiver that was claimed. `false` if that has given up: then the message
-    /// is where it was.
+    /// Hands the message to the receiver that was claimed. `false` if that has given up: then the
+    /// message is where it was.
     fn give(&self, message: &mut Carrier<T>) -> bool {
         let mut hand = self.packet.lock();
         if hand.is_given_up {

@@ -28,8 +28,8 @@ use crate::wait::thread::ThreadWait;
 
 /// A list of send and receive operations, of which one is done: the first one that would not wait.
 ///
-/// If several would not wait, chance decides. The [`select!`](crate::select) macro is easier where the operations are known
-/// when the program is written.
+/// If several would not wait, chance decides. The [`select!`](crate::select) macro is easier where
+/// the operations are known when the program is written.
 ///
 /// ```
 /// use corelane::channel::{Select, bounded};
@@ -93,7 +93,8 @@ impl<'a> Select<'a> {
         index
     }
 
-    /// Removes an operation, for instance because its channel is disconnected. The others keep their indices.
+    /// Removes an operation, for instance because its channel is disconnected. The others keep
+    /// their indices.
     ///
     /// # Panics
     ///
@@ -103,7 +104,8 @@ impl<'a> Select<'a> {
         self.cases.remove(place.expect("no operation with this index"));
     }
 
-    /// Begins one of the operations if one would not wait. It must be [completed](SelectedOperation).
+    /// Begins one of the operations if one would not wait. It must be
+    /// [completed](SelectedOperation).
     ///
     /// # Errors
     ///
@@ -112,7 +114,8 @@ impl<'a> Select<'a> {
         self.look(|operation| operation.begin()).map(SelectedOperation::new).ok_or(TrySelectError)
     }
 
-    /// Begins one of the operations, and waits while all would wait. It must be [completed](SelectedOperation).
+    /// Begins one of the operations, and waits while all would wait. It must be
+    /// [completed](SelectedOperation).
     ///
     /// # Panics
     ///
@@ -151,7 +154,8 @@ impl<'a> Select<'a> {
         self.wait(until, begin, Some(&chosen)).map(SelectedOperation::new)
     }
 
-    /// The index of an operation that would not wait now. By the time it is done, it may wait again.
+    /// The index of an operation that would not wait now. By the time it is done, it may wait
+    /// again.
     ///
     /// # Errors
     ///
@@ -189,8 +193,8 @@ impl<'a> Select<'a> {
 
     /// As [`ready`](Self::ready), in a task.
     ///
-    /// The future stays on its thread, as the select does. A task that moves takes `recv_async` of each channel instead, and the
-    /// `select!` of its runtime.
+    /// The future stays on its thread, as the select does. A task that moves takes `recv_async` of
+    /// each channel instead, and the `select!` of its runtime.
     pub fn ready_async(&mut self) -> impl Future<Output = usize> + use<'_, 'a> {
         let (mut sleepers, mut alarm, mut budget) = (None, None, Budget::default());
         poll_fn(move |context| {
@@ -256,8 +260,8 @@ impl<'a> Select<'a> {
         order
     }
 
-    /// Looks, and waits while nothing is found. `chosen` has what is found where a partner was faster; without it no partner is
-    /// waited for.
+    /// Looks, and waits while nothing is found. `chosen` has what is found where a partner was
+    /// faster; without it no partner is waited for.
     fn wait<R>(
         &self,
         until: Option<Instant>,
@@ -389,8 +393,8 @@ impl<'a> Sleepers<'a> {
 }
 
 impl Drop for Sleepers<'_> {
-    /// A bell that has rung wakes another sleeper, because this one may take from another channel: if there is still something
-    /// to take. Otherwise selects would wake each other for ever.
+    /// A bell that has rung wakes another sleeper, because this one may take from another channel:
+    /// if there is still something to take. Otherwise selects would wake each other for ever.
     fn drop(&mut self) {
         call_each(&self.places, |(operation, entry)| {
             if operation.bell().withdraw(entry.number) && operation.is_ready(None) {
@@ -413,19 +417,20 @@ fn random(end: usize) -> usize {
     })
 }
 
-/// An operation that has begun, and must be completed: a send by [`send`](Self::send), a receive by [`recv`](Self::recv).
+/// An operation that has begun, and must be completed: a send by [`send`](Self::send), a receive by
+/// [`recv`](Self::recv).
 ///
-/// Neither of them waits. A send has room reserved, and a receive has its message. All other calls of the channel go on
-/// meanwhile, with the room and the messages that are left. The message of a send comes behind those that were sent before it
-/// is completed.
+/// Neither of them waits. A send has room reserved, and a receive has its message. All other calls
+/// of the channel go on meanwhile, with the room and the messages that are left. The message of a
+/// send comes behind those that were sent before it is completed.
 ///
-/// A channel of capacity 0 has chosen a partner, which waits until the operation is completed. If it is a
-/// future that is dropped before, the message is for the next receiver.
+/// A channel of capacity 0 has chosen a partner, which waits until the operation is completed. If
+/// it is a future that is dropped before, the message is for the next receiver.
 ///
 /// # Panics
 ///
-/// If it is dropped. Room goes back, and the message of a channel of capacity 0 goes to the next receiver. The
-/// message of another channel is dropped.
+/// If it is dropped. Room goes back, and the message of a channel of capacity 0 goes to the next
+/// receiver. The message of another channel is dropped.
 #[must_use]
 pub struct SelectedOperation<'a> {
     index: usize,

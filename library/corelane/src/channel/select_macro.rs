@@ -2,10 +2,12 @@
 
 /// Waits for one of several channels, and does one operation.
 ///
-/// The arms are `recv(receiver) -> result => body` and `send(sender, message) -> result => body`. If several would not wait,
-/// chance decides. The message of a send is evaluated only when that arm is chosen and has its room, or its partner: see
-/// [`SelectedOperation`](crate::channel::SelectedOperation). With an arm `default => body` it doesn't wait, and with `default(timeout) => body` it waits for at most `timeout`. For more, or a changing number of channels, there is
-/// [`Select`](crate::channel::Select).
+/// The arms are `recv(receiver) -> result => body` and `send(sender, message) -> result => body`.
+/// If several would not wait, chance decides. The message of a send is evaluated only when that arm
+/// is chosen and has its room, or its partner: see
+/// [`SelectedOperation`](crate::channel::SelectedOperation). With an arm `default => body` it
+/// doesn't wait, and with `default(timeout) => body` it waits for at most `timeout`. For more, or a
+/// changing number of channels, there is [`Select`](crate::channel::Select).
 ///
 /// ```
 /// use std::time::Duration;

@@ -30,8 +30,8 @@ pub struct Sender<T, A: Access = Shared> {
     bound: PhantomData<*const T>,
 }
 
-// SAFETY: the sender brings messages to the threads that receive or drop them, and nothing else of `T`. All else it has is
-// `Send`, whether threads share it or not.
+// SAFETY: the sender brings messages to the threads that receive or drop them, and nothing else of
+// `T`. All else it has is `Send`, whether threads share it or not.
 unsafe impl<T: Send, A: Access> Send for Sender<T, A> {}
 // SAFETY: as above. What isn't `Sync` is in a part for each thread, or under a lock.
 unsafe impl<T: Send> Sync for Sender<T> {}
@@ -86,8 +86,8 @@ impl<T, A: Access> Sender<T, A> {
 
     /// Sends a message if there is room now.
     ///
-    /// While a call of another thread is in the way, looks again, as it would wait for a lock. If that thread doesn't go on within
-    /// about a millisecond, the channel counts as full.
+    /// While a call of another thread is in the way, looks again, as it would wait for a lock. If
+    /// that thread doesn't go on within about a millisecond, the channel counts as full.
     ///
     /// # Errors
     ///
@@ -141,8 +141,8 @@ impl<T, A: Access> Sender<T, A> {
     ///
     /// # Errors
     ///
-    /// As [`send`](Self::send). The messages behind the one that is given back are still in the iterator: pass
-    /// `iter.by_ref()` to keep them.
+    /// As [`send`](Self::send). The messages behind the one that is given back are still in the
+    /// iterator: pass `iter.by_ref()` to keep them.
     pub fn send_all(&self, messages: impl IntoIterator<Item = T>) -> Result<(), SendError<T>> {
         messages.into_iter().try_for_each(|message| self.send(message))
     }
@@ -185,8 +185,8 @@ impl<T, A: Access> Sender<T, A> {
         self.ring_for_released();
     }
 
-    /// Ends the reservation of a select, and pushes the message into its room, if there is one. Waits for calls
-    /// of other threads that are in the way.
+    /// Ends the reservation of a select, and pushes the message into its room, if there is one.
+    /// Waits for calls of other threads that are in the way.
     fn end_reservation(&self, message: &mut Message<T>) {
         while self.with(|end| end.queue.release(message)).is_none() {
             yield_now();
@@ -194,7 +194,8 @@ impl<T, A: Access> Sender<T, A> {
     }
 
     fn ring_for_released(&self) {
-        // For one sleeper, as after a pop: the one that came first. It passes the ring on if it takes no room.
+        // For one sleeper, as after a pop: the one that came first. It passes the ring on if it
+        // takes no room.
         let room = &self.common().room;
         if !room.is_quiet() && !self.is_full() {
             room.ring();
@@ -211,9 +212,11 @@ impl<T, A: Access> Sender<T, A> {
         }
     }
 
-    /// Sends a message that was not sent at once. `error` makes the error, of the message and of whether the time is over.
+    /// Sends a message that was not sent at once. `error` makes the error, of the message and of
+    /// whether the time is over.
     ///
-    /// It takes the message by value: with its address known here, the caller would have it in memory, and not in a register.
+    /// It takes the message by value: with its address known here, the caller would have it in
+    /// memory, and not in a register.
     #[cold]
     #[inline(never)]
     fn wait_to_send<E>(
@@ -246,7 +249,8 @@ impl<T, A: Access> Sender<T, A> {
 
     /// Lets nothing be sent any more. Receivers get what was sent.
     ///
-    /// A message that another thread sends at the same time may be received, or be dropped with the channel.
+    /// A message that another thread sends at the same time may be received, or be dropped with the
+    /// channel.
     pub fn close(&self) {
         self.common().close();
     }

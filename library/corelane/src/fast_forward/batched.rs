@@ -1,13 +1,14 @@
 //! `biffq`: the batched improved FastForward queue.
 //!
-//! The [improved FastForward queue](super::improved) with batches on the producer's side as well. Slots can't be
-//! published together, because each slot has its own flag. So the producer first collects a batch privately, and then
-//! writes it in one tight loop. The consumer is still busy with the first items, and rarely takes the cache line before
-//! the last item is written.
+//! The [improved FastForward queue](super::improved) with batches on the producer's side as well.
+//! Slots can't be published together, because each slot has its own flag. So the producer first
+//! collects a batch privately, and then writes it in one tight loop. The consumer is still busy
+//! with the first items, and rarely takes the cache line before the last item is written.
 //!
 #![doc = advice!(biffq)]
 //!
-//! `biffq` copies each batch. [`blq`](crate::lamport::batched) lends its slots instead, and needs no copy.
+//! `biffq` copies each batch. [`blq`](crate::lamport::batched) lends its slots instead, and needs
+//! no copy.
 //!
 //! | | |
 //! |---|---|

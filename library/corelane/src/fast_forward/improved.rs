@@ -1,12 +1,14 @@
 //! `iffq`: the improved FastForward queue.
 //!
-//! Slots are grouped into partitions of H. The producer enters a partition only when the next partition is free, and
-//! reads one slot to check this. The consumer gives back a whole partition at once, and only when it is two partitions
-//! further. So in a full queue the two sides never access the same cache line.
+//! Slots are grouped into partitions of H. The producer enters a partition only when the next
+//! partition is free, and reads one slot to check this. The consumer gives back a whole partition
+//! at once, and only when it is two partitions further. So in a full queue the two sides never
+//! access the same cache line.
 //!
 #![doc = advice!(iffq)]
 //!
-//! In the worst case `iffq` has about half as many misses as the lazy Lamport queue, [`llq`](crate::lamport::lazy).
+//! In the worst case `iffq` has about half as many misses as the lazy Lamport queue,
+//! [`llq`](crate::lamport::lazy).
 //!
 //! | | |
 //! |---|---|
@@ -113,8 +115,8 @@ pub(crate) fn with_slots<S: Slot>(
     let first = clear.wrapping_add(h);
     let (tx, rx) = ends(config.memory, len, Unread::<S>::new(first))?;
     for i in 0..h {
-        // Slots before the first item look as if the consumer had not cleared them yet. This keeps the producer a
-        // partition behind the consumer in the first lap as well.
+        // Slots before the first item look as if the consumer had not cleared them yet. This keeps
+        // the producer a partition behind the consumer in the first lap as well.
         rx.slots().at(clear.wrapping_add(i)).block();
     }
     let limit = first.wrapping_add(h);
@@ -152,7 +154,8 @@ pub struct Consumer<S: Slot> {
 }
 
 impl<S: Slot> Producer<S> {
-    /// Enters the next partition if it is free: if the first slot of the partition after it is empty.
+    /// Enters the next partition if it is free: if the first slot of the partition after it is
+    /// empty.
     #[inline]
     fn advance_limit(&mut self) -> bool {
         let next_limit = self.limit.wrapping_add(self.h);
@@ -170,7 +173,8 @@ impl<S: Slot> Producer<S> {
     /// `write` is below `limit`.
     #[inline]
     pub(super) unsafe fn fill_next(&mut self, item: S::Item) {
-        // SAFETY: all slots up to `limit` were empty when `limit` was set, and only the producer fills slots.
+        // SAFETY: all slots up to `limit` were empty when `limit` was set, and only the producer
+        // fills slots.
         unsafe { self.end.slots().at(self.write).fill(item) };
         self.write = self.write.wrapping_add(1);
     }
@@ -218,11 +222,12 @@ impl<S: Slot> queue::LendSlots for Producer<S> {
         self.staging.lend(n)
     }
 
-    /// The paper's `biffq_enq_publish`: fills the slots in one tight loop, so that a waiting consumer rarely takes the
-    /// cache line meanwhile.
+    /// The paper's `biffq_enq_publish`: fills the slots in one tight loop, so that a waiting
+    /// consumer rarely takes the cache line meanwhile.
     unsafe fn publish(&mut self, n: usize) {
         let slots = self.end.slots();
-        // SAFETY: `n` items are staged, by the caller's contract, and as many slots are below `limit`.
+        // SAFETY: `n` items are staged, by the caller's contract, and as many slots are below
+        // `limit`.
         unsafe { self.staging.drain(n, |i, item| slots.at(self.write.wrapping_add(i)).fill(item)) };
         self.write = self.write.wrapping_add(n as u64);
     }
@@ -276,11 +281,13 @@ impl<S: Slot> queue::Consumer for Consumer<S> {
     answered_by!(lent: items);
 }
 
-// SAFETY: items are lent from `staged`, which forgets items when they are released, and `read` moves past them.
+// SAFETY: items are lent from `staged`, which forgets items when they are released, and `read`
+// moves past them.
 unsafe impl<S: Slot> queue::LendItems for Consumer<S> {
     fn filled_up_to(&mut self, wanted: usize) -> usize {
         let slots = self.end.slots();
-        // The number of slots that hold items is at most this; slots behind them may not be cleared yet.
+        // The number of slots that hold items is at most this; slots behind them may not be cleared
+        // yet.
         let most = wanted.min(slots.len() - 2 * self.h as usize);
         leading(most, |i| slots.at(self.read.wrapping_add(i)).is_full())
     }

@@ -1,13 +1,13 @@
 //! `ffq`: the FastForward queue.
 //!
-//! There are no shared counters. A slot has its own state, full or empty. So an item and its state move in one cache
-//! line. A push succeeds if the slot at the producer's position is empty, a pop if the slot at the consumer's position
-//! is full.
+//! There are no shared counters. A slot has its own state, full or empty. So an item and its state
+//! move in one cache line. A push succeeds if the slot at the producer's position is empty, a pop
+//! if the slot at the consumer's position is full.
 //!
 #![doc = advice!(ffq)]
 //!
-//! No other queue moves fewer lines for a single item. [`iffq`](improved) and [`bqueue`](crate::b_queue) keep the two sides
-//! in different lines.
+//! No other queue moves fewer lines for a single item. [`iffq`](improved) and
+//! [`bqueue`](crate::b_queue) keep the two sides in different lines.
 //!
 //! | | |
 //! |---|---|
@@ -90,7 +90,8 @@ impl<S: Slot> State for Unread<S> {
             }
             left -= 1;
             read = read.wrapping_add(1);
-            // SAFETY: items lie in a row from the consumer's position on, and `read` moves past each.
+            // SAFETY: items lie in a row from the consumer's position on, and `read` moves past
+            // each.
             Some(unsafe { slot.read() })
         });
     }
@@ -216,7 +217,8 @@ impl<S: Slot> queue::LendSlots for Producer<S> {
 
     unsafe fn publish(&mut self, n: usize) {
         let slots = self.end.slots();
-        // SAFETY: `n` items are staged, by the caller's contract, and as many slots were seen empty.
+        // SAFETY: `n` items are staged, by the caller's contract, and as many slots were seen
+        // empty.
         unsafe { self.staging.drain(n, |i, item| slots.at(self.write.wrapping_add(i)).fill(item)) };
         self.write = self.write.wrapping_add(n as u64);
     }
@@ -250,7 +252,8 @@ impl<S: Slot> queue::Consumer for Consumer<S> {
     answered_by!(lent: items);
 }
 
-// SAFETY: items are lent from `staged`, which forgets items when they are released, and `read` moves past them.
+// SAFETY: items are lent from `staged`, which forgets items when they are released, and `read`
+// moves past them.
 unsafe impl<S: Slot> queue::LendItems for Consumer<S> {
     fn filled_up_to(&mut self, wanted: usize) -> usize {
         let slots = self.end.slots();
@@ -293,7 +296,8 @@ impl<S: Slot> Drop for Consumer<S> {
     }
 }
 
-/// How many of the first `most` positions satisfy `holds`, which is true up to some position and false from there on.
+/// How many of the first `most` positions satisfy `holds`, which is true up to some position and
+/// false from there on.
 ///
 /// Checks the last position first: if it satisfies `holds`, one check is enough.
 #[inline]

@@ -1,11 +1,12 @@
 //! `blq`: the batched Lamport queue.
 //!
-//! The [lazy Lamport queue](super::lazy) with calls that move many items for one update of a shared counter. No call
-//! waits for a batch to become full: the caller decides when to publish.
+//! The [lazy Lamport queue](super::lazy) with calls that move many items for one update of a shared
+//! counter. No call waits for a batch to become full: the caller decides when to publish.
 //!
 #![doc = advice!(blq)]
 //!
-//! With batches of 32 and more, such as packets from a network card, `blq` costs only the transfer of the cache lines.
+//! With batches of 32 and more, such as packets from a network card, `blq` costs only the transfer
+//! of the cache lines.
 //!
 //! | | |
 //! |---|---|
@@ -14,8 +15,8 @@
 //! | misses per item and side | (2 + ⌈(B−1)/K⌉)/B + 1/N (fast consumer), 1/K + 1/B + 1/N (fast producer), for batches of B |
 //! | paper | Maffione, Lettieri, Rizzo: *Cache-aware design of general-purpose SPSC queues*, §3.3 |
 //!
-//! A batch can be a slice or a chunk, as in other queues. It can also be the paper's: one `push_local` for each item, then
-//! one `flush`; one `pop_local` for each item, then one `free`.
+//! A batch can be a slice or a chunk, as in other queues. It can also be the paper's: one
+//! `push_local` for each item, then one `flush`; one `pop_local` for each item, then one `free`.
 //!
 //! ```
 //! use corelane::{TryPopError, lamport::batched};
@@ -70,13 +71,13 @@ pub struct Consumer<T> {
 impl<T> Producer<T> {
     /// Appends `item` without showing it to the consumer yet (`blq_enq_local`).
     ///
-    /// The item becomes visible, with all items before it, by [`flush`](queue::Producer::flush), by the next push of
-    /// any other kind, or when the producer is dropped.
+    /// The item becomes visible, with all items before it, by [`flush`](queue::Producer::flush), by
+    /// the next push of any other kind, or when the producer is dropped.
     ///
     /// # Errors
     ///
-    /// As [`try_push`](queue::Producer::try_push). If all items of a full queue are unpublished, the consumer can't
-    /// make room: flush before waiting.
+    /// As [`try_push`](queue::Producer::try_push). If all items of a full queue are unpublished,
+    /// the consumer can't make room: flush before waiting.
     #[inline]
     pub fn push_local(&mut self, item: T) -> Result<(), TryPushError<T>> {
         self.lazy.push_local(item)
@@ -131,8 +132,8 @@ impl<T> Drop for Producer<T> {
 impl<T> Consumer<T> {
     /// Takes the oldest item without giving its slot back to the producer yet (`blq_deq_local`).
     ///
-    /// The slot is given back, with all slots before it, by [`free`](Self::free), by the next pop of any other kind, or
-    /// when the consumer is dropped. `None` if there is no item.
+    /// The slot is given back, with all slots before it, by [`free`](Self::free), by the next pop
+    /// of any other kind, or when the consumer is dropped. `None` if there is no item.
     #[inline]
     pub fn pop_local(&mut self) -> Option<T> {
         self.lazy.pop_local()

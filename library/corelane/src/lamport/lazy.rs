@@ -1,13 +1,14 @@
 //! `llq`: the lazy Lamport queue.
 //!
-//! Each side keeps a copy of the other side's counter. A side reads the counter itself only when, by the copy, no slot
-//! or no item is left. One cache line of slots stays unused. So in a full queue the two sides never access the same cache
-//! line.
+//! Each side keeps a copy of the other side's counter. A side reads the counter itself only when,
+//! by the copy, no slot or no item is left. One cache line of slots stays unused. So in a full
+//! queue the two sides never access the same cache line.
 //!
 #![doc = advice!(llq)]
 //!
-//! Most ring buffer libraries have this ring. [`bqueue`](crate::b_queue) is faster for items that are pushed one by one.
-//! Slices are pushed and popped item by item, as in the paper; [`blq`](super::batched) publishes a slice at once.
+//! Most ring buffer libraries have this ring. [`bqueue`](crate::b_queue) is faster for items that
+//! are pushed one by one. Slices are pushed and popped item by item, as in the paper;
+//! [`blq`](super::batched) publishes a slice at once.
 //!
 //! | | |
 //! |---|---|

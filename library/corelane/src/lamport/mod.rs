@@ -9,7 +9,8 @@
 //!
 #![doc = advice!(literature lq)]
 //!
-//! `lq` keeps no copy of the other side's counter, so an outdated copy never makes it say full or empty.
+//! `lq` keeps no copy of the other side's counter, so an outdated copy never makes it say full or
+//! empty.
 //!
 //! | | |
 //! |---|---|
@@ -150,7 +151,8 @@ impl<T> queue::Producer for Producer<T> {
         if write.wrapping_sub(read) == self.capacity() as u64 {
             return Err(full(self.is_closed(), item));
         }
-        // SAFETY: fewer than N positions are full, so this slot is free, and only the producer accesses it.
+        // SAFETY: fewer than N positions are full, so this slot is free, and only the producer
+        // accesses it.
         unsafe { self.end.slots().write(write, item) };
         // Release ↔ Acquire in `pop` and `filled_up_to`: the item.
         self.end.header().write.store(write.wrapping_add(1), Ordering::Release);

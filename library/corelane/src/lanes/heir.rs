@@ -1,4 +1,5 @@
-//! Lanes whose handles may stop for ever. For the models and simulated schedules, which have no processes.
+//! Lanes whose handles may stop for ever. For the models and simulated schedules, which have no
+//! processes.
 
 use super::slots::Shape;
 use super::{Consumer, Header, Producer, begin};

@@ -1,15 +1,19 @@
-//! `lanes`: a ring for each producer, from which all consumers take. It is the queue of [`shm::Lanes`](crate::shm::Lanes).
+//! `lanes`: a ring for each producer, from which all consumers take. It is the queue of
+//! [`shm::Lanes`](crate::shm::Lanes).
 //!
-//! Each producer has a lane of its own, and writes to nothing else. A slot has a stamp, which says that its item is there. A consumer copies the
-//! oldest item of a lane, and then takes it: it moves the lane's head by a compare-and-swap. If that fails, another consumer has the item, and
-//! the copy is worth nothing; so items are [plain data](crate::overwrite::Plain).
+//! Each producer has a lane of its own, and writes to nothing else. A slot has a stamp, which says
+//! that its item is there. A consumer copies the oldest item of a lane, and then takes it: it moves
+//! the lane's head by a compare-and-swap. If that fails, another consumer has the item, and the
+//! copy is worth nothing; so items are [plain data](crate::overwrite::Plain).
 //!
-//! Slots are given back by the eighth of a lane: the consumer whose item is the last one of a group stores the head elsewhere, where the producer
-//! looks. So a producer that waits for room doesn't disturb the consumers. A consumer that stops before that store leaves it to the next group, or to
-//! a consumer that finds the lane empty.
+//! Slots are given back by the eighth of a lane: the consumer whose item is the last one of a group
+//! stores the head elsewhere, where the producer looks. So a producer that waits for room doesn't
+//! disturb the consumers. A consumer that stops before that store leaves it to the next group, or
+//! to a consumer that finds the lane empty.
 //!
-//! So no thread ever has anything that another one needs. A consumer that stops for ever, at any step, has taken an item or has not. A
-//! producer that stops has published an item or has not, and a next producer finds its position in the stamps.
+//! So no thread ever has anything that another one needs. A consumer that stops for ever, at any
+//! step, has taken an item or has not. A producer that stops has published an item or has not, and
+//! a next producer finds its position in the stamps.
 //!
 //! | | |
 //! |---|---|
@@ -99,7 +103,8 @@ pub struct Producer<T> {
     lane: usize,
     /// Next position to fill.
     write: u64,
-    /// Up to where slots were given back when this producer last looked. They are free up to a lap behind it.
+    /// Up to where slots were given back when this producer last looked. They are free up to a lap
+    /// behind it.
     read: u64,
     end: End<Header<T>>,
 }
@@ -117,7 +122,8 @@ pub struct Consumer<T> {
 }
 
 impl<T: Plain> Producer<T> {
-    /// Goes on in this lane, behind its last item. No other thread may use the lane as a producer any more.
+    /// Goes on in this lane, behind its last item. No other thread may use the lane as a producer
+    /// any more.
     ///
     /// # Errors
     ///
@@ -137,7 +143,8 @@ impl<T: Plain> Producer<T> {
         if stamp(write) != lane.free(write) {
             return Err(Corrupt);
         }
-        // Relaxed: a consumer that doesn't know of the lane yet is one that has not looked at it yet.
+        // Relaxed: a consumer that doesn't know of the lane yet is one that has not looked at it
+        // yet.
         advance(&end.header().used.0, number as u64 + 1, Ordering::Relaxed);
         Ok(Self { lane: number, write, read: head, end })
     }
@@ -209,7 +216,8 @@ impl<T: Plain + FromBytes> Consumer<T> {
         Self { turn: 0, run: 0, given_back: None, end }
     }
 
-    /// A lane of which this consumer has given slots back without a pop. Its producer may wait for them.
+    /// A lane of which this consumer has given slots back without a pop. Its producer may wait for
+    /// them.
     pub fn given_back(&mut self) -> Option<usize> {
         self.given_back.take()
     }
@@ -269,7 +277,8 @@ impl<T: Plain + FromBytes> Consumer<T> {
 
     /// Takes up to `into.len()` items of one lane, and returns their number.
     pub(crate) fn pop_some(&mut self, into: &mut [T]) -> Result<usize, TryPopError> {
-        // SAFETY: every pattern of bits is an item, and only copies of initialised words are written there.
+        // SAFETY: every pattern of bits is an item, and only copies of initialised words are
+        // written there.
         self.pop_or_closed(unsafe { &mut *(into as *mut [T] as *mut [MaybeUninit<T>]) })
     }
 
@@ -289,7 +298,8 @@ impl<T: Plain + FromBytes> Consumer<T> {
     }
 }
 
-/// Takes up to `into.len()` items of a lane, whose slots are given back by groups of `together`. Returns their number, at least 1.
+/// Takes up to `into.len()` items of a lane, whose slots are given back by groups of `together`.
+/// Returns their number, at least 1.
 ///
 /// # Errors
 ///
@@ -314,7 +324,8 @@ fn take<T: Plain + FromBytes>(
             continue;
         }
         let next = head.wrapping_add(taken as u64);
-        // Release ↔ Acquire here, and in a producer that goes on: the slots have been read. Relaxed where it fails: it is tried again.
+        // Release ↔ Acquire here, and in a producer that goes on: the slots have been read. Relaxed
+        // where it fails: it is tried again.
         match lane.head.compare_exchange(head, next, Ordering::AcqRel, Ordering::Relaxed) {
             Ok(_) => {
                 // `together` is a power of two: whether a group ends between both.
@@ -373,7 +384,8 @@ impl<T: Plain + FromBytes> queue::Consumer for Consumer<T> {
     fn try_pop(&mut self) -> Result<T, TryPopError> {
         let mut item = MaybeUninit::uninit();
         self.pop_or_closed(core::slice::from_mut(&mut item))?;
-        // SAFETY: the item was copied whole, and its producer has not written to the slot meanwhile: the head had not moved.
+        // SAFETY: the item was copied whole, and its producer has not written to the slot
+        // meanwhile: the head had not moved.
         Ok(unsafe { item.assume_init() })
     }
 

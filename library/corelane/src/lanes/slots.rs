@@ -36,7 +36,8 @@ impl Shape {
         (self.len / GROUPS).max(1)
     }
 
-    /// Items of a lane for which there is always room: in the worst case all but one of a group were read and are not given back.
+    /// Items of a lane for which there is always room: in the worst case all but one of a group
+    /// were read and are not given back.
     pub(super) fn promised(self) -> usize {
         self.len - (self.together() - 1)
     }

@@ -10,8 +10,8 @@ use crate::carrier::Carrier;
 use crate::memory::{AtomicU64, Ordering, UnsafeCell, empty_cell, limit, prefetch_to_write};
 use crate::region::{Attach, Slots, array};
 
-/// One line: `tail`, the position after the last item in it, and room for N items. If fewer than two items fit into a line of
-/// the machine, it is several of these.
+/// One line: `tail`, the position after the last item in it, and room for N items. If fewer than
+/// two items fit into a line of the machine, it is several of these.
 pub(super) struct Line<T> {
     pub(super) base: NonNull<u8>,
     pub(super) items: PhantomData<T>,
@@ -34,8 +34,8 @@ impl<T> Line<T> {
         0 => Self::BYTES,
         size => Self::BYTES.saturating_sub(larger(8, align_of::<T>())) / size,
     };
-    /// Whether `tail` has a line of its own, and several lines of items follow. Still larger items have a `tail` each, which
-    /// costs less than a line more.
+    /// Whether `tail` has a line of its own, and several lines of items follow. Still larger items
+    /// have a `tail` each, which costs less than a line more.
     pub(super) const IS_GROUP: bool = Self::FIT < 2 && size_of::<T>() <= 1024;
     /// Where the items begin: behind `tail`.
     pub(super) const ITEMS_AT: usize = {
@@ -107,7 +107,8 @@ impl<T> Line<T> {
         }
     }
 
-    /// Prefetches the line that lies `lines` lines after this line, for writing. Both sides write each line.
+    /// Prefetches the line that lies `lines` lines after this line, for writing. Both sides write
+    /// each line.
     #[inline(always)]
     pub(super) fn fetch_ahead(&self, lines: usize) {
         if !Self::IS_GROUP {
@@ -146,7 +147,8 @@ impl<T> Line<T> {
         self.item(i).with(|slot| unsafe { item.fill(slot.cast()) });
     }
 
-    /// Hands the lines of slots back whose items were read, from `i` on: see [`Consumer::leave`](super::Consumer::leave).
+    /// Hands the lines of slots back whose items were read, from `i` on: see
+    /// [`Consumer::leave`](super::Consumer::leave).
     ///
     /// # Safety
     ///
@@ -157,7 +159,8 @@ impl<T> Line<T> {
             for i in i..i + n {
                 self.item(i).with_mut(|slot| {
                     for at in (0..size_of::<T>()).step_by(Self::BYTES) {
-                        // SAFETY: `at` is inside the slot. Only the consumer accesses it, and its item was read.
+                        // SAFETY: `at` is inside the slot. Only the consumer accesses it, and its
+                        // item was read.
                         unsafe { slot.cast::<u8>().add(at).write(0) };
                     }
                 });
@@ -170,8 +173,8 @@ impl<T> Line<T> {
     pub(super) fn filled(&self, start: u64) -> usize {
         // Acquire ↔ Release in `Producer::show`: the items.
         let filled = self.tail().load(Ordering::Acquire).wrapping_sub(start);
-        // A `tail` from an earlier lap is before `start`. More than N only another process can have written, which is not to be
-        // trusted.
+        // A `tail` from an earlier lap is before `start`. More than N only another process can have
+        // written, which is not to be trusted.
         if (filled as i64) < 0 { 0 } else { (filled as usize).min(Self::N) }
     }
 }

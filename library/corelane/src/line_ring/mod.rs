@@ -2,18 +2,20 @@
 
 //! `linering`: a ring of cache lines, each with a counter of its items.
 //!
-//! The ring's unit is a line: a counter, `tail`, and as many items as fit beside it (seven `u64`s in 64 bytes). A push
-//! writes the item and then `tail`, both in a line that the producer already owns. The consumer reads `tail` once, and
-//! then pops all items before this position. There is no shared write index. No line is cleared: a `tail` of the lap
-//! before is smaller than any position of this lap. The consumer publishes the number of lines that it has left, once
-//! for many lines.
+//! The ring's unit is a line: a counter, `tail`, and as many items as fit beside it (seven `u64`s
+//! in 64 bytes). A push writes the item and then `tail`, both in a line that the producer already
+//! owns. The consumer reads `tail` once, and then pops all items before this position. There is no
+//! shared write index. No line is cleared: a `tail` of the lap before is smaller than any position
+//! of this lap. The consumer publishes the number of lines that it has left, once for many lines.
 //!
-//! Three mechanisms make it fast between cores. *Hand-back*: when the consumer leaves a line, it stores `tail` again,
-//! unchanged. So the consumer's core owns the line exclusively when the producer needs it next. The line then moves in
-//! one step: no shared copy has to be invalidated first. *Distance*: a consumer that repeatedly catches up with a
-//! streaming producer waits for at most 16 pauses before it looks again. So the consumer doesn't take the line from the
-//! producer for every item. In a dialogue, where one or two items arrive at a time, the consumer never waits. *Fetching
-//! ahead*: each side prefetches a line some lines before it needs it, where the other side is done with this line.
+//! Three mechanisms make it fast between cores. *Hand-back*: when the consumer leaves a line, it
+//! stores `tail` again, unchanged. So the consumer's core owns the line exclusively when the
+//! producer needs it next. The line then moves in one step: no shared copy has to be invalidated
+//! first. *Distance*: a consumer that repeatedly catches up with a streaming producer waits for at
+//! most 16 pauses before it looks again. So the consumer doesn't take the line from the producer
+//! for every item. In a dialogue, where one or two items arrive at a time, the consumer never
+//! waits. *Fetching ahead*: each side prefetches a line some lines before it needs it, where the
+//! other side is done with this line.
 //!
 #![doc = advice!(linering)]
 //!
@@ -69,7 +71,8 @@ use lines::{Line, Place};
 pub(crate) struct Header<T> {
     /// Lines that the consumer has left, a multiple of G.
     read: Padded<AtomicU64>,
-    /// The consumer's position when it was dropped. A consumer that [records](Consumer) stores each of its positions.
+    /// The consumer's position when it was dropped. A consumer that [records](Consumer) stores each
+    /// of its positions.
     popped: Padded<AtomicU64>,
     /// Position of the first item. Never written.
     first: AtomicU64,
@@ -111,7 +114,8 @@ impl<T> State for Header<T> {
             place.enter_next_if_done(lines);
             (place.i < place.line.filled(place.start)).then(|| {
                 place.i += 1;
-                // SAFETY: the item was pushed and never popped, and `place` has moved past the item.
+                // SAFETY: the item was pushed and never popped, and `place` has moved past the
+                // item.
                 unsafe { place.line.read(place.i - 1) }
             })
         });
@@ -162,8 +166,8 @@ impl Geometry {
     pub(crate) fn new<T>(config: Config) -> Result<Self, CapacityError> {
         config.only(&[Knob::Batch])?;
         let n = Line::<T>::N;
-        // G more lines, which the consumer may have left and not given back. And one, so that the producer needn't wait for
-        // the line that the consumer is in.
+        // G more lines, which the consumer may have left and not given back. And one, so that the
+        // producer needn't wait for the line that the consumer is in.
         let most_lines = (most_slots::<Header<T>>() / 2).saturating_sub(1);
         if config.capacity == 0 || config.capacity > most_lines * n {
             let most = most_lines.saturating_mul(n);
@@ -193,7 +197,8 @@ pub struct Producer<T> {
 
 /// The receiving side.
 ///
-/// A consumer with `RECORDS` stores its position after each pop, so that another one can go on there.
+/// A consumer with `RECORDS` stores its position after each pop, so that another one can go on
+/// there.
 #[repr(align(128))]
 pub struct Consumer<T, const RECORDS: bool = false> {
     /// The place of the next item.
@@ -206,20 +211,22 @@ pub struct Consumer<T, const RECORDS: bool = false> {
     together: u64,
     distance: Distance,
     end: End<Header<T>>,
-    /// Items from `place` on that have been copied out to be lent. Boxed, so that it can be passed by
-    /// reference without the handle: see `queue::try_pop_by`.
+    /// Items from `place` on that have been copied out to be lent. Boxed, so that it can be passed
+    /// by reference without the handle: see `queue::try_pop_by`.
     staged: Box<Staged<T>>,
 }
 
-/// A consumer with so many lines from one catch-up to the next is far enough behind. In a small ring it is with half of the
-/// lines: more, and the producer would wait for it.
+/// A consumer with so many lines from one catch-up to the next is far enough behind. In a small
+/// ring it is with half of the lines: more, and the producer would wait for it.
 const FAR_BEHIND: u64 = 32;
 
-/// Distance, in lines, from the producer's line to the line that the producer prefetches. The producer prefetches only
-/// while at least `AHEAD` lines are free: the consumer still reads the others.
+/// Distance, in lines, from the producer's line to the line that the producer prefetches. The
+/// producer prefetches only while at least `AHEAD` lines are free: the consumer still reads the
+/// others.
 const AHEAD: usize = 8;
 
-// SAFETY: places point into the region that `end` keeps alive, and `End<Header<T>>` is `Send` if the items are.
+// SAFETY: places point into the region that `end` keeps alive, and `End<Header<T>>` is `Send` if
+// the items are.
 unsafe impl<T: Send> Send for Producer<T> {}
 // SAFETY: as for the producer.
 unsafe impl<T: Send, const RECORDS: bool> Send for Consumer<T, RECORDS> {}
@@ -243,8 +250,8 @@ impl<T> Producer<T> {
         // Acquire ↔ Release in `Consumer::leave`: the items of the lines are taken.
         let read = self.end.header().read.load(Ordering::Acquire);
         let limit = read.wrapping_add(self.end.slots().len() as u64);
-        // The consumer can't have left lines that were not entered, nor enter them again. Only another process that isn't to be trusted says
-        // so: then the ring is full.
+        // The consumer can't have left lines that were not entered, nor enter them again. Only
+        // another process that isn't to be trusted says so: then the ring is full.
         let is_possible = limit.wrapping_sub(self.entered) <= self.end.slots().len() as u64;
         self.limit = if is_possible { limit } else { self.entered };
     }
@@ -271,13 +278,15 @@ impl<T> Producer<T> {
         true
     }
 
-    /// Publishes the first `i` items of the line to the consumer. `line` and `start` are those of the place:
-    /// after a write to a slot the compiler would load them again, since the slot might be part of the handle.
+    /// Publishes the first `i` items of the line to the consumer. `line` and `start` are those of
+    /// the place: after a write to a slot the compiler would load them again, since the slot might
+    /// be part of the handle.
     #[inline(always)]
     fn show(&mut self, line: Line<T>, start: u64, i: usize) {
         // Release ↔ Acquire in `Line::filled`: the items.
         line.tail().store(start.wrapping_add(i as u64), Ordering::Release);
-        // After the store, so that the processor can forward this value if the caller keeps the handle in memory.
+        // After the store, so that the processor can forward this value if the caller keeps the
+        // handle in memory.
         self.place.i = i;
     }
 
@@ -294,11 +303,13 @@ impl<T> Producer<T> {
         Ok(())
     }
 
-    /// Pushes the first of `n` items at `from`, as many as there is room for, and returns their number.
+    /// Pushes the first of `n` items at `from`, as many as there is room for, and returns their
+    /// number.
     ///
     /// # Safety
     ///
-    /// `from` points to `n` items. The caller doesn't use those that were pushed, or they are copies.
+    /// `from` points to `n` items. The caller doesn't use those that were pushed, or they are
+    /// copies.
     unsafe fn push_run(&mut self, from: *const T, n: usize) -> usize {
         let mut done = 0;
         while done < n && (!self.place.is_done() || self.enter()) {
@@ -403,14 +414,16 @@ impl<T, const RECORDS: bool> Consumer<T, RECORDS> {
         self.place.start.wrapping_add(self.place.i as u64)
     }
 
-    /// Stores that all items before the place are taken, for a consumer that goes on after this one.
+    /// Stores that all items before the place are taken, for a consumer that goes on after this
+    /// one.
     #[inline(always)]
     fn record(&self) {
         if RECORDS {
             // Relaxed: the system orders the end of a process before the next one takes the side.
             self.end.header().popped.store(self.position(), Ordering::Relaxed);
             if Line::<T>::IS_GROUP {
-                // A consumer that dies has not touched the slots of items that it has not recorded: see `Line::hand_back`.
+                // A consumer that dies has not touched the slots of items that it has not recorded:
+                // see `Line::hand_back`.
                 keep_order();
             }
         }
@@ -419,13 +432,14 @@ impl<T, const RECORDS: bool> Consumer<T, RECORDS> {
     /// Enters the next line. Gives G lines back together, after G lines have been left.
     #[inline(always)] // see `queue::try_pop_by`
     fn leave(&mut self) {
-        // Hand-back: the value is unchanged, but now the consumer's core owns the line. Relaxed: the value is not new,
-        // and the store below orders it before the producer's next `tail`.
+        // Hand-back: the value is unchanged, but now the consumer's core owns the line. Relaxed:
+        // the value is not new, and the store below orders it before the producer's next `tail`.
         let tail = self.place.start.wrapping_add(Line::<T>::N as u64);
         self.place.line.tail().store(tail, Ordering::Relaxed);
         self.left = self.left.wrapping_add(1);
         if self.left & (self.together - 1) == 0 {
-            // Release ↔ Acquire in `Producer::look`: the items are taken, and `tail` is handed back.
+            // Release ↔ Acquire in `Producer::look`: the items are taken, and `tail` is handed
+            // back.
             self.end.header().read.store(self.left, Ordering::Release);
         }
         self.place.enter_next(self.end.slots());
@@ -439,7 +453,8 @@ impl<T, const RECORDS: bool> Consumer<T, RECORDS> {
     /// Looks for items behind those that are known.
     #[inline(always)] // see `queue::try_pop_by`
     fn refill(&mut self) -> Result<(), TryPopError> {
-        // Read before the look, so that the look finds all that the producer pushed before it was dropped.
+        // Read before the look, so that the look finds all that the producer pushed before it was
+        // dropped.
         let closed = self.is_closed();
         if self.staged.len() > 0 {
             put_back(
@@ -506,7 +521,8 @@ impl<T, const RECORDS: bool> queue::Consumer for Consumer<T, RECORDS> {
         }
         let i = self.place.i;
         self.place.i = i + 1;
-        // SAFETY: all slots before `filled` hold items, by `tail`, and `place` has moved past this one.
+        // SAFETY: all slots before `filled` hold items, by `tail`, and `place` has moved past this
+        // one.
         let item = unsafe { self.place.line.read(i) };
         self.record();
         // SAFETY: as above.
@@ -569,7 +585,8 @@ impl<T, const RECORDS: bool> Fills for Consumer<T, RECORDS> {
     }
 }
 
-// SAFETY: items are lent from `staged`, which forgets items when they are released, and `place` moves past them.
+// SAFETY: items are lent from `staged`, which forgets items when they are released, and `place`
+// moves past them.
 unsafe impl<T, const RECORDS: bool> queue::LendItems for Consumer<T, RECORDS> {
     fn filled_up_to(&mut self, wanted: usize) -> usize {
         let mut place = self.place.clone();
@@ -594,7 +611,8 @@ unsafe impl<T, const RECORDS: bool> queue::LendItems for Consumer<T, RECORDS> {
         // If the last item is there, the producer needs none of these lines.
         let last = at(most.max(1) - 1);
         let are_all_there = last.line.filled(last.start) > last.i;
-        // A staged item must not be read from its slot again, also if there is no memory for others.
+        // A staged item must not be read from its slot again, also if there is no memory for
+        // others.
         self.filled = self.place.i;
         self.staged.close_up();
         while self.staged.len() < most {
@@ -607,7 +625,8 @@ unsafe impl<T, const RECORDS: bool> queue::LendItems for Consumer<T, RECORDS> {
             if are_all_there {
                 place.line.fetch_ahead(2 * AHEAD);
             }
-            // SAFETY: these items were pushed and not popped, and `staged` reads each item only once.
+            // SAFETY: these items were pushed and not popped, and `staged` reads each item only
+            // once.
             unsafe { self.staged.stage_run(run, |to| place.line.read_run(i, to, run)) };
             place.i += run;
         }
@@ -641,7 +660,8 @@ impl<T, const RECORDS: bool> Drop for Consumer<T, RECORDS> {
     #[inline]
     fn drop(&mut self) {
         if !needs_drop::<T>() {
-            // Nothing reads the consumer's place later, so it can stay in registers: see `End::shared`.
+            // Nothing reads the consumer's place later, so it can stay in registers: see
+            // `End::shared`.
             return;
         }
         // Staged items are dropped here; the items behind them, when both handles are gone.

@@ -1,10 +1,12 @@
 //! Handles that go on where others stopped: for processes that share a ring, of which one has died.
 //!
-//! A producer finds its place in the lines: behind the item with the highest `tail`. An item that the dead producer had written
-//! and not published is not there. A consumer finds the position of the last one, which recorded it after each pop. An item that
-//! the dead consumer was reading is popped again: its pop had not returned.
+//! A producer finds its place in the lines: behind the item with the highest `tail`. An item that
+//! the dead producer had written and not published is not there. A consumer finds the position of
+//! the last one, which recorded it after each pop. An item that the dead consumer was reading is
+//! popped again: its pop had not returned.
 //!
-//! A process takes a side by a lock that the system gives back when its owner has ended. So all that the owner did happens before.
+//! A process takes a side by a lock that the system gives back when its owner has ended. So all
+//! that the owner did happens before.
 
 use super::lines::{Line, Place};
 use super::{Consumer, Geometry, Header, Producer, empty};
@@ -17,7 +19,8 @@ use crate::region::{End, ends};
 pub struct Corrupt;
 
 impl<T> Producer<T> {
-    /// A new handle goes on behind the last item that was published. No other thread may use this side of the ring any more.
+    /// A new handle goes on behind the last item that was published. No other thread may use this
+    /// side of the ring any more.
     ///
     /// # Errors
     ///
@@ -66,7 +69,8 @@ impl<T> Consumer<T, true> {
         self.position().wrapping_sub(self.end.header().first())
     }
 
-    /// A new handle goes on at the position that the last consumer recorded. No other thread may use this side of the ring any more.
+    /// A new handle goes on at the position that the last consumer recorded. No other thread may
+    /// use this side of the ring any more.
     ///
     /// # Errors
     ///
@@ -90,7 +94,8 @@ impl<T> Consumer<T, true> {
     }
 }
 
-/// A side of a ring, whose handle may stop for ever. For the models and simulated schedules, which have no processes; not stable.
+/// A side of a ring, whose handle may stop for ever. For the models and simulated schedules, which
+/// have no processes; not stable.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Heir<T>(End<Header<T>>, Geometry);

@@ -1,7 +1,8 @@
 //! `dspsc`: an unbounded queue between one producer and one consumer, a list of nodes.
 //!
-//! The producer appends a node for each item. The consumer goes from node to node, and sends the nodes that it has left
-//! back to the producer through a small ring. So no node is allocated while this ring has room for all nodes in use.
+//! The producer appends a node for each item. The consumer goes from node to node, and sends the
+//! nodes that it has left back to the producer through a small ring. So no node is allocated while
+//! this ring has room for all nodes in use.
 //!
 #![doc = advice!(literature dspsc)]
 //!
@@ -68,8 +69,8 @@ impl<T> Node<T> {
     fn new() -> Option<Box<Self>> {
         let mut node = try_empty_box::<Self>()?;
         let place = node.as_mut_ptr();
-        // Field by field: a node may be too large for the stack. SAFETY: the place belongs to the box, and both fields
-        // are written.
+        // Field by field: a node may be too large for the stack. SAFETY: the place belongs to the
+        // box, and both fields are written.
         unsafe {
             (&raw mut (*place).next).write(AtomicPtr::new(ptr::null_mut()));
             empty_cell(&raw mut (*place).item);
@@ -84,8 +85,8 @@ impl<T> Node<T> {
     /// `node` is the consumer's current node, or a node behind it.
     #[inline]
     unsafe fn behind(node: *mut Self) -> Option<NonNull<Self>> {
-        // Acquire ↔ Release in `try_push`: the item. SAFETY: by the caller's contract the consumer has not given the
-        // node back.
+        // Acquire ↔ Release in `try_push`: the item. SAFETY: by the caller's contract the consumer
+        // has not given the node back.
         NonNull::new(unsafe { &(*node).next }.load(Ordering::Acquire))
     }
 
@@ -93,11 +94,12 @@ impl<T> Node<T> {
     ///
     /// # Safety
     ///
-    /// The caller is the consumer; the node is behind its current node, and the consumer reads each node only once.
+    /// The caller is the consumer; the node is behind its current node, and the consumer reads each
+    /// node only once.
     #[inline]
     unsafe fn read(node: NonNull<Self>) -> T {
-        // SAFETY: the caller's contract. The producer filled the node before it published the node, and doesn't access
-        // the item any more.
+        // SAFETY: the caller's contract. The producer filled the node before it published the node,
+        // and doesn't access the item any more.
         unsafe { node.as_ref() }.item.with(|item| unsafe { (*item).assume_init_read() })
     }
 }
@@ -119,7 +121,8 @@ impl<T> State for Header<T> {
         let mut head = NonNull::new(self.head.load(Ordering::Relaxed));
         drop_each(|| {
             let node = head?.as_ptr();
-            // SAFETY: both handles are gone. Each node is left once, and then freed. The node behind it holds an item.
+            // SAFETY: both handles are gone. Each node is left once, and then freed. The node
+            // behind it holds an item.
             unsafe {
                 head = Node::behind(node);
                 drop(Box::from_raw(node));
@@ -195,7 +198,8 @@ pub struct Consumer<T: Send> {
     spares: fast_forward::Producer<Spare<T>>,
 }
 
-// SAFETY: the pointer is to a node of the list. Each side uses its own part of the node, on any thread.
+// SAFETY: the pointer is to a node of the list. Each side uses its own part of the node, on any
+// thread.
 unsafe impl<T: Send> Send for Producer<T> {}
 
 // SAFETY: as for the producer.
@@ -226,8 +230,9 @@ impl<T: Send> queue::Producer for Producer<T> {
         // Relaxed: the store below publishes it.
         node.next.store(ptr::null_mut(), Ordering::Relaxed);
         let last = replace(&mut self.tail, Box::into_raw(node));
-        // Release ↔ Acquire in `behind`: the node with its item. From then on the consumer may give the node before it
-        // back. SAFETY: the consumer has not left the last node, because there was no node behind it.
+        // Release ↔ Acquire in `behind`: the node with its item. From then on the consumer may give
+        // the node before it back. SAFETY: the consumer has not left the last node, because there
+        // was no node behind it.
         unsafe { &(*last).next }.store(self.tail, Ordering::Release);
         self.pushed = self.pushed.wrapping_add(1);
         Ok(())
@@ -286,7 +291,8 @@ impl<T: Send> Consumer<T> {
     #[inline]
     unsafe fn go_on(&mut self, node: NonNull<Node<T>>) {
         let left = replace(&mut self.head, node.as_ptr());
-        // SAFETY: the node came from a box, and the producer stopped using it when it published the next node.
+        // SAFETY: the node came from a box, and the producer stopped using it when it published the
+        // next node.
         let left = unsafe { Box::from_raw(left) };
         // If there is no room, this frees the node.
         drop(self.spares.try_push(left));
@@ -322,8 +328,8 @@ impl<T: Send> Consumer<T> {
         Some(item)
     }
 
-    /// The nodes behind the current node, oldest first. The consumer may move to each node that the iterator has given,
-    /// and to no other.
+    /// The nodes behind the current node, oldest first. The consumer may move to each node that the
+    /// iterator has given, and to no other.
     fn nodes(&self) -> impl Iterator<Item = NonNull<Node<T>>> + use<T> {
         let mut node = self.head;
         core::iter::from_fn(move || {
@@ -352,7 +358,8 @@ impl<T: Send> queue::Consumer for Consumer<T> {
     answered_by!(lent: items);
 }
 
-// SAFETY: items are lent from `staged`, which forgets items when they are released, and `head` moves past them.
+// SAFETY: items are lent from `staged`, which forgets items when they are released, and `head`
+// moves past them.
 unsafe impl<T: Send> queue::LendItems for Consumer<T> {
     /// Visits as many nodes.
     fn filled_up_to(&mut self, wanted: usize) -> usize {

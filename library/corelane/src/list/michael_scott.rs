@@ -1,7 +1,8 @@
 //! `msq`: an unbounded queue between several producers and several consumers, a list of nodes.
 //!
-//! The textbook queue. A push appends a node to the last node. A pop moves `head` to the next node. A call retries if
-//! another thread was faster. The node at `head` holds no item: its item was popped last.
+//! The textbook queue. A push appends a node to the last node. A pop moves `head` to the next node.
+//! A call retries if another thread was faster. The node at `head` holds no item: its item was
+//! popped last.
 //!
 #![doc = advice!(literature msq)]
 //!
@@ -18,10 +19,11 @@
 //!
 //! # Departures from the paper
 //!
-//! - Nodes are freed by hazard pointers. The paper has counters in its pointers and never frees a node. With epochs a
-//!   pop would need no fences, but a stopped thread would keep all nodes that have been retired since, and not just
-//!   two.
-//! - A pop takes the item out after the exchange that makes the item its own. The paper's pop copies the item before.
+//! - Nodes are freed by hazard pointers. The paper has counters in its pointers and never frees a
+//!   node. With epochs a pop would need no fences, but a stopped thread would keep all nodes that
+//!   have been retired since, and not just two.
+//! - A pop takes the item out after the exchange that makes the item its own. The paper's pop
+//!   copies the item before.
 //!
 //! ```
 //! use corelane::list::michael_scott;
@@ -62,7 +64,8 @@ struct Node<T> {
     number: UnsafeCell<u64>,
 }
 
-// SAFETY: a node moves its item from one thread to another, which `T: Send` allows. It lends no item.
+// SAFETY: a node moves its item from one thread to another, which `T: Send` allows. It lends no
+// item.
 unsafe impl<T: Send> Send for Node<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Sync for Node<T> {}
@@ -85,7 +88,8 @@ impl<T> Node<T> {
     /// The node behind this one, if there is one.
     #[inline]
     fn next(&self) -> Option<*mut Guarded<Self>> {
-        // Relaxed: the fence in `Hazard::follow` acquires ↔ Release in `try_push`: the next node's item.
+        // Relaxed: the fence in `Hazard::follow` acquires ↔ Release in `try_push`: the next node's
+        // item.
         let next = self.next.load(Ordering::Relaxed);
         (!next.is_null()).then_some(next)
     }
@@ -99,7 +103,8 @@ impl<T> Node<T> {
     ///
     /// # Safety
     ///
-    /// The caller has moved `head` to this node, or no thread uses the queue any more. The item is taken once.
+    /// The caller has moved `head` to this node, or no thread uses the queue any more. The item is
+    /// taken once.
     #[inline]
     unsafe fn take(&self) -> T {
         // SAFETY: the caller's contract. The node was filled before it was appended.
@@ -136,8 +141,8 @@ impl<T> State for Header<T> {
         // Relaxed: the drop of the handles orders their accesses before this one.
         let mut head = self.head.load(Ordering::Relaxed);
         drop_each(|| {
-            // SAFETY: all handles are gone. The nodes from `head` on have not been retired. Each is freed once, and all
-            // but the first hold an item.
+            // SAFETY: all handles are gone. The nodes from `head` on have not been retired. Each is
+            // freed once, and all but the first hold an item.
             unsafe {
                 let node = (!head.is_null()).then(|| Box::from_raw(head))?;
                 head = node.next.load(Ordering::Relaxed);
@@ -194,7 +199,8 @@ pub struct Consumer<T: Send> {
 impl<T: Send> Producer<T> {
     fn new(end: End<Header<T>>) -> Option<Self> {
         let Header { tail, domain, .. } = end.header();
-        // SAFETY: `end` keeps the domain. `tail` points to a node of the list, and moves on before its node is retired.
+        // SAFETY: `end` keeps the domain. `tail` points to a node of the list, and moves on before
+        // its node is retired.
         let last = unsafe { Hazard::new(domain, tail) }?;
         Some(Self { last, end })
     }
@@ -207,7 +213,8 @@ impl<T: Send> queue::Producer for Producer<T> {
         if self.is_closed() {
             return Err(full(true, item));
         }
-        // The item is moved into the node below, so that this can return it if there is no memory for a node.
+        // The item is moved into the node below, so that this can return it if there is no memory
+        // for a node.
         let Some(node) = Node::new() else { return Err(full(false, item)) };
         // SAFETY: the node is this thread's alone, and empty.
         node.item.with_mut(|place| unsafe { (*place).write(item) });
@@ -222,8 +229,9 @@ impl<T: Send> queue::Producer for Producer<T> {
             unsafe { &*node }.number.with_mut(|place| unsafe { *place = number });
             // Release ↔ Acquire here, and the fence in `Hazard::follow`: the node's item.
             let hung = next.compare_exchange(null, node, Ordering::Release, Ordering::Acquire);
-            // This producer's node, or the node of a producer that was faster and may not have moved `tail` on yet.
-            // `last` is still protected, so that no other node has its address.
+            // This producer's node, or the node of a producer that was faster and may not have
+            // moved `tail` on yet. `last` is still protected, so that no other node has its
+            // address.
             let next = hung.err().unwrap_or(node);
             // Release ↔ Acquire in `Hazard::protect`: the node is initialized.
             let _ = tail.compare_exchange(last, next, Ordering::Release, Ordering::Relaxed);
@@ -252,7 +260,8 @@ impl<T: Send> queue::Producer for Producer<T> {
 impl<T: Send> Consumer<T> {
     fn new(end: End<Header<T>>) -> Option<Self> {
         let Header { head, domain, .. } = end.header();
-        // SAFETY: `end` keeps the domain. `head` points to a node of the list, and moves on before its node is retired.
+        // SAFETY: `end` keeps the domain. `head` points to a node of the list, and moves on before
+        // its node is retired.
         let hazard = || unsafe { Hazard::new(domain, head) };
         let (first, second) = (hazard()?, hazard()?);
         // SAFETY: `end` keeps the domain.
@@ -266,14 +275,17 @@ impl<T: Send> Consumer<T> {
             self.first.protect(head);
             let first = self.first.node();
             let next = self.first.get().next()?;
-            // SAFETY: the node after `first` is retired only after `head` has moved to it, and then past it.
+            // SAFETY: the node after `first` is retired only after `head` has moved to it, and then
+            // past it.
             if !unsafe { self.second.follow(next, head, first) } {
                 continue;
             }
-            // `tail` first, so that it never points to a retired node. Relaxed: the producer that appended `next` to
-            // `first` had read `first` in `tail`, and the fence in `follow` has acquired what this producer read.
+            // `tail` first, so that it never points to a retired node. Relaxed: the producer that
+            // appended `next` to `first` had read `first` in `tail`, and the fence in `follow` has
+            // acquired what this producer read.
             if tail.load(Ordering::Relaxed) == first {
-                // Relaxed: the fence in `follow` releases ↔ Acquire in `Hazard::protect`: the node is initialized.
+                // Relaxed: the fence in `follow` releases ↔ Acquire in `Hazard::protect`: the node
+                // is initialized.
                 let _ = tail.compare_exchange(first, next, Ordering::Relaxed, Ordering::Relaxed);
             }
             // Relaxed: as for `tail`.
@@ -284,8 +296,8 @@ impl<T: Send> Consumer<T> {
             // SAFETY: this thread has moved `head` to the node.
             let item = unsafe { self.second.get().take() };
             swap(&mut self.first, &mut self.second);
-            // SAFETY: the node came from a box. `head` and `tail` have moved on for good. A node is used only while a
-            // hazard protects it.
+            // SAFETY: the node came from a box. `head` and `tail` have moved on for good. A node is
+            // used only while a hazard protects it.
             unsafe { self.retired.retire(first) };
             return Some(item);
         }

@@ -1,6 +1,7 @@
 //! loom's memory: every access is a step that the model checker orders in all allowed ways.
 //!
-//! Each access knows its caller's line. A [`Watch`] observes each access, and may change its ordering.
+//! Each access knows its caller's line. A [`Watch`] observes each access, and may change its
+//! ordering.
 
 mod watch;
 mod wide;
@@ -24,13 +25,14 @@ use watch::{fails_spuriously, ordering, swapped};
 
 /// Makes loom treat two loads of one variable as steps whose order matters.
 ///
-/// loom (0.7.2) runs steps that don't depend on each other in one order only, and compares each step with the last one
-/// before it on the same variable. A thread that loads a variable and then stores to it hides, by its own load, an
-/// earlier load of another thread, and the executions in which the store comes before that load are never run
-/// (tokio-rs/loom#166, #392). Rings do just that: a whole model may have a single execution left.
+/// loom (0.7.2) runs steps that don't depend on each other in one order only, and compares each
+/// step with the last one before it on the same variable. A thread that loads a variable and then
+/// stores to it hides, by its own load, an earlier load of another thread, and the executions in
+/// which the store comes before that load are never run (tokio-rs/loom#166, #392). Rings do just
+/// that: a whole model may have a single execution left.
 ///
-/// So before each load there is a step on a variable beside it, which depends on all other such steps. The step is a
-/// comparison that always fails: it writes nothing and orders nothing.
+/// So before each load there is a step on a variable beside it, which depends on all other such
+/// steps. The step is a comparison that always fails: it writes nothing and orders nothing.
 #[derive(Debug)]
 struct Turn(atomic::AtomicBool);
 
@@ -184,7 +186,8 @@ impl Barrier {
         true
     }
 
-    /// The light fence, and then whether a relaxed load finds `expected`. If not, there may have been no fence.
+    /// The light fence, and then whether a relaxed load finds `expected`. If not, there may have
+    /// been no fence.
     #[track_caller]
     pub fn light_finds(self, value: &AtomicU64, expected: u64) -> bool {
         // As in `light_load`.
@@ -194,10 +197,12 @@ impl Barrier {
         }
     }
 
-    /// The light fence, and then a relaxed load. If the value is not 0, there may have been no fence.
+    /// The light fence, and then a relaxed load. If the value is not 0, there may have been no
+    /// fence.
     #[track_caller]
     pub fn light_load(self, value: &AtomicU64) -> u64 {
-        // loom's light fence orders more than the real one: here it is left out where the real one need not order anything.
+        // loom's light fence orders more than the real one: here it is left out where the real one
+        // need not order anything.
         match value.load(Ordering::Relaxed) {
             0 => {
                 self.light();
@@ -253,13 +258,13 @@ impl<T> Mutex<T> {
     }
 }
 
-/// A condition variable: a thread waits for it, and gives its lock to others meanwhile. loom's has no spurious
-/// wake-ups, and wakes the thread that has waited longest.
+/// A condition variable: a thread waits for it, and gives its lock to others meanwhile. loom's has
+/// no spurious wake-ups, and wakes the thread that has waited longest.
 #[derive(Debug)]
 pub struct Condvar {
     condvar: loom::sync::Condvar,
-    /// Stands for the memory of the condition variable. A thread that notifies still uses this memory after it has
-    /// given the lock back.
+    /// Stands for the memory of the condition variable. A thread that notifies still uses this
+    /// memory after it has given the lock back.
     memory: UnsafeCell<()>,
 }
 
@@ -347,8 +352,8 @@ pub(crate) fn timed_yield() -> Duration {
 
 /// The slots of a ring, as in the real world.
 ///
-/// Items are contiguous in plain memory, so that runs of items can be lent as slices. Each slot has a tracker, by which
-/// loom sees the threads that access the slot.
+/// Items are contiguous in plain memory, so that runs of items can be lent as slices. Each slot has
+/// a tracker, by which loom sees the threads that access the slot.
 #[derive(Debug)]
 pub struct Cells<T> {
     base: NonNull<MaybeUninit<T>>,
@@ -362,12 +367,13 @@ impl<T> Clone for Cells<T> {
 }
 
 impl<T> Cells<T> {
-    /// The `len` slots that start at `base`. Their indices are the bits of a position below the next power of two.
+    /// The `len` slots that start at `base`. Their indices are the bits of a position below the
+    /// next power of two.
     ///
     /// # Safety
     ///
-    /// `base` points to `len` slots, at least one, which outlive the array and its clones. Every position that the array is
-    /// asked for has an index below `len`.
+    /// `base` points to `len` slots, at least one, which outlive the array and its clones. Every
+    /// position that the array is asked for has an index below `len`.
     pub unsafe fn new(base: NonNull<MaybeUninit<T>>, len: usize) -> Self {
         Self { base, trackers: (0..len).map(|_| UnsafeCell::new(())).collect() }
     }
@@ -382,7 +388,8 @@ impl<T> Cells<T> {
     }
 
     fn slot(&self, position: u64) -> *mut MaybeUninit<T> {
-        // SAFETY: by the word of the caller of `new`, `base` is the first of `len` slots, and `index` is below that.
+        // SAFETY: by the word of the caller of `new`, `base` is the first of `len` slots, and
+        // `index` is below that.
         unsafe { self.base.as_ptr().add(self.index(position)) }
     }
 
@@ -402,7 +409,8 @@ impl<T> Cells<T> {
     ///
     /// # Safety
     ///
-    /// The slot holds an item, which counts as moved after this call, and no write to it is concurrent.
+    /// The slot holds an item, which counts as moved after this call, and no write to it is
+    /// concurrent.
     #[track_caller]
     pub unsafe fn read(&self, position: u64) -> T {
         self.trackers[self.index(position)].with_mut(|_| ());
@@ -418,7 +426,8 @@ impl<T> Cells<T> {
         self.run(position, n)
     }
 
-    /// First of the `n` slots from `position` on, to be read next. For loom, moving an item out is a write.
+    /// First of the `n` slots from `position` on, to be read next. For loom, moving an item out is
+    /// a write.
     ///
     /// The run must not cross the end of the ring.
     #[track_caller]
@@ -457,7 +466,8 @@ impl Made {
         Self { time: UnsafeCell::new(()), is_over: Cell::new(false) }
     }
 
-    /// Fails if the thread doesn't know that the value has been made, or if the value has been freed.
+    /// Fails if the thread doesn't know that the value has been made, or if the value has been
+    /// freed.
     #[track_caller]
     pub(crate) fn is_before_now(&self) {
         assert!(!self.is_over.get(), "use after free");
@@ -476,8 +486,9 @@ impl Made {
 // SAFETY: loom checks each access to the cell, and switches threads at its own accesses only.
 unsafe impl Sync for Made {}
 
-/// How far a slot has been read. For reads that are no accesses for loom because they may be in vain: loom executes a read where it stands, so
-/// one that a processor may execute after the write that follows would not be found.
+/// How far a slot has been read. For reads that are no accesses for loom because they may be in
+/// vain: loom executes a read where it stands, so one that a processor may execute after the write
+/// that follows would not be found.
 #[derive(Debug)]
 pub(crate) struct Read(atomic::AtomicU64);
 

@@ -1,9 +1,9 @@
 //! The facade through which every algorithm accesses memory.
 //!
 //! Algorithms name neither `core::sync::atomic` nor a model checker nor the simulator. They are
-//! compiled from the same sources against the machine's memory (`real.rs`), against loom's (`loom.rs`,
-//! in the package `corelane-loom`) and against simulated memory (`sim.rs`, in `corelane-sim`). In the
-//! latter two every access knows its caller's line.
+//! compiled from the same sources against the machine's memory (`real.rs`), against loom's
+//! (`loom.rs`, in the package `corelane-loom`) and against simulated memory (`sim.rs`, in
+//! `corelane-sim`). In the latter two every access knows its caller's line.
 //!
 //! Public only for the crates that check the queues, and not stable.
 
@@ -43,13 +43,15 @@ pub(crate) const fn limit(usual: u64, in_models: u64) -> u64 {
     if cfg!(feature = "loom") { in_models } else { usual }
 }
 
-/// Whether `a` is before `b`. Both may have wrapped. Their distance is less than half of all numbers.
+/// Whether `a` is before `b`. Both may have wrapped. Their distance is less than half of all
+/// numbers.
 #[inline]
 pub(crate) fn is_before(a: u64, b: u64) -> bool {
     (a.wrapping_sub(b) as i64) < 0
 }
 
-/// Advances `variable` to `value`, unless it is there or further already: a maximum for numbers that wrap.
+/// Advances `variable` to `value`, unless it is there or further already: a maximum for numbers
+/// that wrap.
 #[inline]
 #[track_caller]
 pub(crate) fn advance(variable: &AtomicU64, value: u64, order: Ordering) {

@@ -10,10 +10,11 @@ pub use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, fence}
 
 use super::Ordering;
 
-/// Two fences that order each other as two `SeqCst` fences do. Where the system can, one costs its thread nothing.
+/// Two fences that order each other as two `SeqCst` fences do. Where the system can, one costs its
+/// thread nothing.
 ///
-/// The light fence is then only one for the compiler, and the heavy fence asks the system to run a fence on each core
-/// that runs a thread of this process, which takes microseconds.
+/// The light fence is then only one for the compiler, and the heavy fence asks the system to run a
+/// fence on each core that runs a thread of this process, which takes microseconds.
 #[derive(Debug, Clone, Copy)]
 pub struct Barrier {
     is_light: bool,
@@ -28,7 +29,8 @@ impl Barrier {
         Self { is_light: system::can_fence(), is_wide: false }
     }
 
-    /// A pair between threads of several processes, in which some threads may have other fences than this one.
+    /// A pair between threads of several processes, in which some threads may have other fences
+    /// than this one.
     pub fn between_processes() -> Self {
         Self { is_light: system::can_fence_processes(), is_wide: true }
     }
@@ -47,14 +49,16 @@ impl Barrier {
         self.is_light
     }
 
-    /// The light fence, if that costs nothing, and then whether a relaxed load finds `expected`. If not, there may have been no fence.
+    /// The light fence, if that costs nothing, and then whether a relaxed load finds `expected`. If
+    /// not, there may have been no fence.
     #[inline(always)]
     pub fn light_finds(self, value: &AtomicU64, expected: u64) -> bool {
         compiler_fence(Ordering::SeqCst);
         value.load(Ordering::Relaxed) == expected
     }
 
-    /// The light fence, and then a relaxed load. If the value is not 0, there may have been no fence.
+    /// The light fence, and then a relaxed load. If the value is not 0, there may have been no
+    /// fence.
     #[inline(always)]
     pub fn light_load(self, value: &AtomicU64) -> u64 {
         self.light();
@@ -68,7 +72,8 @@ impl Barrier {
         value.load(Ordering::Relaxed) & mask
     }
 
-    /// The fence of the other thread. `false` if the system has refused it: then nothing is ordered.
+    /// The fence of the other thread. `false` if the system has refused it: then nothing is
+    /// ordered.
     #[cold]
     #[must_use]
     pub fn heavy(self) -> bool {
@@ -136,16 +141,18 @@ mod system {
     }
 }
 
-/// The compiler keeps the order of all accesses before and after. For what another process finds if this one dies between.
+/// The compiler keeps the order of all accesses before and after. For what another process finds if
+/// this one dies between.
 #[inline(always)]
 pub fn keep_order() {
     compiler_fence(Ordering::SeqCst);
 }
 
-/// Fetches the line at `address` into this core's cache, to be written soon. The address need not be valid.
+/// Fetches the line at `address` into this core's cache, to be written soon. The address need not
+/// be valid.
 ///
-/// `_mm_prefetch` fetches the line for reading if the target isn't known to have `prefetchw`. Intel's processors before
-/// Broadwell execute `prefetchw` as no operation.
+/// `_mm_prefetch` fetches the line for reading if the target isn't known to have `prefetchw`.
+/// Intel's processors before Broadwell execute `prefetchw` as no operation.
 #[inline(always)]
 pub fn prefetch_to_write(address: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -282,7 +289,8 @@ mod locks {
             Self(sync::Condvar::new())
         }
 
-        /// Gives the lock back, sleeps until a notification or a spurious wake-up, and takes the lock again.
+        /// Gives the lock back, sleeps until a notification or a spurious wake-up, and takes the
+        /// lock again.
         pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
             self.0.wait(guard).unwrap_or_else(PoisonError::into_inner)
         }
@@ -349,7 +357,8 @@ mod threads {
             &self.0
         }
 
-        /// Sleeps until this thread is woken, a spurious wake-up, or `until`. If it was woken since the last sleep, it returns at once.
+        /// Sleeps until this thread is woken, a spurious wake-up, or `until`. If it was woken since
+        /// the last sleep, it returns at once.
         pub(crate) fn park(&self, until: Option<Instant>) {
             match until {
                 None => thread::park(),
@@ -386,8 +395,9 @@ impl<T> UnsafeCell<T> {
     }
 }
 
-/// Makes an empty cell at a place that may hold anything. Not `write(UnsafeCell::new(MaybeUninit::uninit()))`: without optimisation
-/// that makes the cell on the stack first, however large it is.
+/// Makes an empty cell at a place that may hold anything. Not
+/// `write(UnsafeCell::new(MaybeUninit::uninit()))`: without optimisation that makes the cell on the
+/// stack first, however large it is.
 ///
 /// # Safety
 ///
@@ -399,8 +409,8 @@ pub(crate) unsafe fn empty_cell<T>(_: *mut UnsafeCell<MaybeUninit<T>>) {
 
 /// The slots of a ring: a power of two of them, addressed by positions that only grow.
 ///
-/// A position is reduced to an index here and nowhere else. Slots are contiguous, so a run of slots can be lent as a
-/// slice. The algorithm decides when a slot may be accessed.
+/// A position is reduced to an index here and nowhere else. Slots are contiguous, so a run of slots
+/// can be lent as a slice. The algorithm decides when a slot may be accessed.
 #[derive(Debug)]
 pub struct Cells<T> {
     base: NonNull<MaybeUninit<T>>,
@@ -414,12 +424,13 @@ impl<T> Clone for Cells<T> {
 }
 
 impl<T> Cells<T> {
-    /// The `len` slots that start at `base`. Their indices are the bits of a position below the next power of two.
+    /// The `len` slots that start at `base`. Their indices are the bits of a position below the
+    /// next power of two.
     ///
     /// # Safety
     ///
-    /// `base` points to `len` slots, at least one, which outlive the array and its clones. Every position that the array is
-    /// asked for has an index below `len`.
+    /// `base` points to `len` slots, at least one, which outlive the array and its clones. Every
+    /// position that the array is asked for has an index below `len`.
     pub unsafe fn new(base: NonNull<MaybeUninit<T>>, len: usize) -> Self {
         Self { base, mask: len.next_power_of_two() - 1 }
     }
@@ -433,7 +444,8 @@ impl<T> Cells<T> {
     /// Address of the slot at `position`.
     #[inline]
     pub(super) fn slot(&self, position: u64) -> *mut MaybeUninit<T> {
-        // SAFETY: by the word of the caller of `new`, `base` is the first of the slots, and the masked position is among them.
+        // SAFETY: by the word of the caller of `new`, `base` is the first of the slots, and the
+        // masked position is among them.
         unsafe { self.base.as_ptr().add(position as usize & self.mask) }
     }
 
@@ -452,7 +464,8 @@ impl<T> Cells<T> {
     ///
     /// # Safety
     ///
-    /// The slot holds an item, which counts as moved after this call, and no write to it is concurrent.
+    /// The slot holds an item, which counts as moved after this call, and no write to it is
+    /// concurrent.
     #[inline]
     pub unsafe fn read(&self, position: u64) -> T {
         // SAFETY: the caller's contract.
@@ -517,10 +530,12 @@ impl<T> Cells<T> {
     }
 }
 
-/// Calls `work` out of line, for the rare work of a handle. If `work` panics, the process is aborted.
+/// Calls `work` out of line, for the rare work of a handle. If `work` panics, the process is
+/// aborted.
 ///
-/// Unwinding drops the handle, and for this the handle needs an address. So around a call that may unwind, even a rare
-/// one, a loop that owns a handle would keep the handle in memory in each turn, and not in registers.
+/// Unwinding drops the handle, and for this the handle needs an address. So around a call that may
+/// unwind, even a rare one, a loop that owns a handle would keep the handle in memory in each turn,
+/// and not in registers.
 #[inline(always)]
 pub(crate) fn without_unwinding<R>(work: impl FnOnce() -> R) -> R {
     #[cold]

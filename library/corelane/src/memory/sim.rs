@@ -1,10 +1,10 @@
 //! Simulated memory: every access counts in a model of caches, and for its caller's line.
 //!
-//! Variables have their real size and place, so they share cache lines as on the machine. Outside of a simulation they
-//! are the machine's variables, so that queues can be made and inspected.
+//! Variables have their real size and place, so they share cache lines as on the machine. Outside
+//! of a simulation they are the machine's variables, so that queues can be made and inspected.
 //!
-//! While a simulation runs, no other thread may use its queues: its threads are coroutines of one host thread. The
-//! simulator orders their accesses, not the machine.
+//! While a simulation runs, no other thread may use its queues: its threads are coroutines of one
+//! host thread. The simulator orders their accesses, not the machine.
 
 mod wide;
 
@@ -39,7 +39,8 @@ macro_rules! atomics {
             #[track_caller]
             pub fn load(&self, order: Ordering) -> $value {
                 match is_simulated() {
-                    // SAFETY: the pointer is to an atomic of this type, which only this simulation uses.
+                    // SAFETY: the pointer is to an atomic of this type, which only this simulation
+                    // uses.
                     true => unsafe { coherence::load(self.0.as_ptr()) },
                     false => self.0.load(order),
                 }
@@ -49,8 +50,8 @@ macro_rules! atomics {
             #[track_caller]
             pub fn store(&self, value: $value, order: Ordering) {
                 match is_simulated() {
-                    // SAFETY: as in `load`; an atomic that is dropped is forgotten, and an end that leaves
-                    // its queue waits for its stores.
+                    // SAFETY: as in `load`; an atomic that is dropped is forgotten, and an end that
+                    // leaves its queue waits for its stores.
                     true => unsafe { coherence::store(self.0.as_ptr(), value) },
                     false => self.0.store(value, order),
                 }
@@ -150,8 +151,8 @@ impl AtomicU64 {
     }
 }
 
-/// Orders the accesses before it and those after it. All fences but the strongest are free on a machine that keeps
-/// stores in order.
+/// Orders the accesses before it and those after it. All fences but the strongest are free on a
+/// machine that keeps stores in order.
 #[track_caller]
 pub fn fence(order: Ordering) {
     match is_simulated() {
@@ -195,7 +196,8 @@ impl Barrier {
         value.load(Ordering::Relaxed) == expected
     }
 
-    /// The light fence, and then a relaxed load. If the value is not 0, there may have been no fence.
+    /// The light fence, and then a relaxed load. If the value is not 0, there may have been no
+    /// fence.
     #[track_caller]
     pub fn light_load(self, value: &AtomicU64) -> u64 {
         self.light();
@@ -262,9 +264,10 @@ impl<T> UnsafeCell<T> {
 
 /// A value that one thread at a time may access.
 ///
-/// Taking the lock and giving it back are a read-modify-write each, on one word beside the value, as in the operating
-/// system's lock. A thread that finds the lock taken reads the word until the lock is free; a real thread would sleep
-/// after a while. So there are as many misses, but sleeping and waking cost nothing here.
+/// Taking the lock and giving it back are a read-modify-write each, on one word beside the value,
+/// as in the operating system's lock. A thread that finds the lock taken reads the word until the
+/// lock is free; a real thread would sleep after a while. So there are as many misses, but sleeping
+/// and waking cost nothing here.
 #[derive(Debug)]
 pub struct Mutex<T> {
     is_taken: AtomicBool,
@@ -381,8 +384,9 @@ pub(crate) fn timed_yield() -> Duration {
 
 /// A condition variable: a thread waits for it, and gives its lock to others meanwhile.
 ///
-/// Each notification increments a count, as in the operating system's condition variable. A waiting thread reads the
-/// count until it changes. Here all waiting threads see a notification that would wake only one.
+/// Each notification increments a count, as in the operating system's condition variable. A waiting
+/// thread reads the count until it changes. Here all waiting threads see a notification that would
+/// wake only one.
 #[derive(Debug)]
 pub struct Condvar(AtomicU64);
 
@@ -432,12 +436,13 @@ impl<T> Clone for Cells<T> {
 }
 
 impl<T> Cells<T> {
-    /// The `len` slots that start at `base`. Their indices are the bits of a position below the next power of two.
+    /// The `len` slots that start at `base`. Their indices are the bits of a position below the
+    /// next power of two.
     ///
     /// # Safety
     ///
-    /// `base` points to `len` slots, at least one, which outlive the array and its clones. Every position that the array is
-    /// asked for has an index below `len`.
+    /// `base` points to `len` slots, at least one, which outlive the array and its clones. Every
+    /// position that the array is asked for has an index below `len`.
     pub unsafe fn new(base: NonNull<MaybeUninit<T>>, len: usize) -> Self {
         Self { base, mask: len.next_power_of_two() - 1 }
     }
@@ -449,7 +454,8 @@ impl<T> Cells<T> {
 
     /// Address of the slot at `position`.
     pub(super) fn slot(&self, position: u64) -> *mut MaybeUninit<T> {
-        // SAFETY: by the word of the caller of `new`, `base` is the first of the slots, and the masked position is among them.
+        // SAFETY: by the word of the caller of `new`, `base` is the first of the slots, and the
+        // masked position is among them.
         unsafe { self.base.as_ptr().add(position as usize & self.mask) }
     }
 
@@ -469,7 +475,8 @@ impl<T> Cells<T> {
     ///
     /// # Safety
     ///
-    /// The slot holds an item, which counts as moved after this call, and no write to it is concurrent.
+    /// The slot holds an item, which counts as moved after this call, and no write to it is
+    /// concurrent.
     #[track_caller]
     pub unsafe fn read(&self, position: u64) -> T {
         let slot = self.run_to_empty(position, 1);

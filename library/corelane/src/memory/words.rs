@@ -6,8 +6,8 @@ use super::{AtomicU64, Cells};
 
 /// The words of a ring, by their places in it.
 ///
-/// The algorithm decides when a word is an atomic and when it is bytes: no access of the one kind is concurrent to a write of the other
-/// kind.
+/// The algorithm decides when a word is an atomic and when it is bytes: no access of the one kind
+/// is concurrent to a write of the other kind.
 #[derive(Debug, Clone)]
 pub struct Words(Cells<u64>);
 
@@ -16,8 +16,9 @@ impl Words {
     ///
     /// # Safety
     ///
-    /// `base` is aligned to 8 bytes and points to `len` initialised words, which outlive the array and its clones. Every place that the array
-    /// is asked for is below `len`, and every run ends there.
+    /// `base` is aligned to 8 bytes and points to `len` initialised words, which outlive the array
+    /// and its clones. Every place that the array is asked for is below `len`, and every run ends
+    /// there.
     pub unsafe fn new(base: NonNull<u64>, len: usize) -> Self {
         // SAFETY: the caller's contract.
         Self(unsafe { Cells::new(base.cast(), len) })
@@ -27,7 +28,8 @@ impl Words {
     #[inline]
     pub fn atomic(&self, place: usize) -> &AtomicU64 {
         const { assert!(size_of::<AtomicU64>() == size_of::<u64>()) };
-        // SAFETY: the word is one of the array, so it is initialised, and aligned as an atomic. It lives as long as the array.
+        // SAFETY: the word is one of the array, so it is initialised, and aligned as an atomic. It
+        // lives as long as the array.
         unsafe { &*self.0.slot(place as u64).cast() }
     }
 

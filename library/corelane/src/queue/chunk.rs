@@ -17,9 +17,9 @@ pub type LentItems<'a, T> = (&'a mut [T], &'a mut [T]);
 
 /// Free slots, lent by [`SingleProducer::write_chunk_uninit`].
 ///
-/// Nothing is published until [`commit`](Self::commit) or one of the calls that fill the chunk. Dropping the chunk
-/// instead leaves the queue as it was. Items already written are then forgotten, not dropped, as with any
-/// `MaybeUninit`.
+/// Nothing is published until [`commit`](Self::commit) or one of the calls that fill the chunk.
+/// Dropping the chunk instead leaves the queue as it was. Items already written are then forgotten,
+/// not dropped, as with any `MaybeUninit`.
 ///
 /// ```
 /// use corelane::spsc;
@@ -55,12 +55,12 @@ impl<'a, P: SingleProducer> WriteChunkUninit<'a, P> {
         self.len == 0
     }
 
-    /// The slots. The second slice is empty unless the run crosses the end of the ring. It is always empty in
-    /// [mirrored](crate::Memory::Mirrored) memory.
+    /// The slots. The second slice is empty unless the run crosses the end of the ring. It is
+    /// always empty in [mirrored](crate::Memory::Mirrored) memory.
     #[allow(clippy::type_complexity, reason = "the alias of this type is hidden")]
     pub fn as_mut_slices(&mut self) -> (&mut [MaybeUninit<P::Item>], &mut [MaybeUninit<P::Item>]) {
-        // SAFETY: the producer said that it can lend `len` slots, and the chunk has borrowed the producer mutably
-        // since.
+        // SAFETY: the producer said that it can lend `len` slots, and the chunk has borrowed the
+        // producer mutably since.
         unsafe { self.producer.lend(self.len) }
     }
 
@@ -97,7 +97,8 @@ impl<'a, P: SingleProducer> WriteChunkUninit<'a, P> {
         'slots: for (base, len) in parts {
             for i in 0..len {
                 let Some(item) = items.next() else { break 'slots };
-                // SAFETY: `i` is inside the lent slice, which nothing else accesses until `publish`.
+                // SAFETY: `i` is inside the lent slice, which nothing else accesses until
+                // `publish`.
                 unsafe { (*base.add(i)).write(item) };
                 written.1 += 1;
             }
@@ -136,7 +137,8 @@ impl<P: SingleProducer> fmt::Debug for WriteChunkUninit<'_, P> {
 
 /// Free slots that hold default items, lent by [`SingleProducer::write_chunk`].
 ///
-/// Nothing is published until [`commit`](Self::commit). Dropping the chunk instead leaves the queue as it was.
+/// Nothing is published until [`commit`](Self::commit). Dropping the chunk instead leaves the queue
+/// as it was.
 ///
 /// ```
 /// use corelane::spsc;
@@ -171,11 +173,12 @@ impl<'a, P: SingleProducer<Item: Default + Copy>> WriteChunk<'a, P> {
         self.0.is_empty()
     }
 
-    /// The items. The second slice is empty unless the run crosses the end of the ring. It is always empty in
-    /// [mirrored](crate::Memory::Mirrored) memory.
+    /// The items. The second slice is empty unless the run crosses the end of the ring. It is
+    /// always empty in [mirrored](crate::Memory::Mirrored) memory.
     pub fn as_mut_slices(&mut self) -> (&mut [P::Item], &mut [P::Item]) {
         let (first, second) = self.0.as_mut_slices();
-        // SAFETY: `new` has written all slots of the chunk, and they have been lent to the chunk since.
+        // SAFETY: `new` has written all slots of the chunk, and they have been lent to the chunk
+        // since.
         unsafe {
             (&mut *(ptr::from_mut(first) as *mut [_]), &mut *(ptr::from_mut(second) as *mut [_]))
         }
@@ -200,8 +203,8 @@ impl<'a, P: SingleProducer<Item: Default + Copy>> WriteChunk<'a, P> {
 
 /// Items in place, lent by [`SingleConsumer::read_chunk`].
 ///
-/// Nothing is popped until [`commit`](Self::commit) or one of the calls that take the items. Dropping
-/// the chunk instead leaves the queue as it was.
+/// Nothing is popped until [`commit`](Self::commit) or one of the calls that take the items.
+/// Dropping the chunk instead leaves the queue as it was.
 ///
 /// ```
 /// use corelane::spsc;
@@ -223,7 +226,8 @@ pub struct ReadChunk<'a, C: SingleConsumer> {
 impl<'a, C: SingleConsumer> ReadChunk<'a, C> {
     /// `len` items, which `consumer` has just said it can lend.
     pub(crate) fn new(consumer: &'a mut C, len: usize) -> Self {
-        // SAFETY: `lendable` has just answered `len`, and the chunk borrows the consumer from here on.
+        // SAFETY: `lendable` has just answered `len`, and the chunk borrows the consumer from here
+        // on.
         let (first, second) = unsafe { consumer.lend(len) };
         let (first, second) = (ptr::from_mut(first), ptr::from_mut(second));
         Self { consumer, first, second }
@@ -239,10 +243,11 @@ impl<'a, C: SingleConsumer> ReadChunk<'a, C> {
         self.len() == 0
     }
 
-    /// The items. The second slice is empty unless the run crosses the end of the ring. It is always empty in
-    /// [mirrored](crate::Memory::Mirrored) memory.
+    /// The items. The second slice is empty unless the run crosses the end of the ring. It is
+    /// always empty in [mirrored](crate::Memory::Mirrored) memory.
     pub fn as_slices(&self) -> (&[C::Item], &[C::Item]) {
-        // SAFETY: both slices were lent as items of this chunk, and are not released while it lives.
+        // SAFETY: both slices were lent as items of this chunk, and are not released while it
+        // lives.
         unsafe { (&*self.first, &*self.second) }
     }
 
@@ -282,7 +287,8 @@ impl<'a, C: SingleConsumer> ReadChunk<'a, C> {
         self.commit(n);
     }
 
-    /// Moves items into the front of `into`, and returns their number. The other items stay in the queue.
+    /// Moves items into the front of `into`, and returns their number. The other items stay in the
+    /// queue.
     pub fn copy_to_slice(self, into: &mut [C::Item]) -> usize
     where
         C::Item: Copy,
@@ -308,10 +314,11 @@ impl<'a, C: SingleConsumer> IntoIterator for ReadChunk<'a, C> {
     type Item = C::Item;
     type IntoIter = ReadChunkIntoIter<'a, C>;
 
-    /// Moves the items out one by one, each with its slot. The iterator's drop drops the items that are left.
+    /// Moves the items out one by one, each with its slot. The iterator's drop drops the items that
+    /// are left.
     ///
-    /// A slot is given back as soon as its item is out, because the iterator may be forgotten. To give all slots back
-    /// together, use the items in place and [`commit`](ReadChunk::commit).
+    /// A slot is given back as soon as its item is out, because the iterator may be forgotten. To
+    /// give all slots back together, use the items in place and [`commit`](ReadChunk::commit).
     fn into_iter(self) -> ReadChunkIntoIter<'a, C> {
         let left = self.len();
         ReadChunkIntoIter { consumer: self.consumer, left }
@@ -332,7 +339,8 @@ impl<C: SingleConsumer> Iterator for ReadChunkIntoIter<'_, C> {
     #[inline]
     fn next(&mut self) -> Option<C::Item> {
         self.left = self.left.checked_sub(1)?;
-        // SAFETY: one of the lent items is left. It is moved out and released, so it occurs only once.
+        // SAFETY: one of the lent items is left. It is moved out and released, so it occurs only
+        // once.
         unsafe {
             let item = ptr::read(&self.consumer.lend(1).0[0]);
             self.consumer.release(1);
@@ -397,8 +405,8 @@ fn each<T>(slice: *mut [T]) -> impl Iterator<Item = *mut T> {
 
 /// Publishes the first `n` lent slots, which have been written.
 fn publish_written<P: SingleProducer>(producer: &mut P, n: usize) {
-    // SAFETY: `n` slots are lent and written. Lending them again costs nothing. For a model checker it is the last
-    // access before they are published.
+    // SAFETY: `n` slots are lent and written. Lending them again costs nothing. For a model checker
+    // it is the last access before they are published.
     unsafe {
         let _ = producer.lend(n);
         producer.publish(n);
@@ -407,7 +415,8 @@ fn publish_written<P: SingleProducer>(producer: &mut P, n: usize) {
 
 /// Releases the first `n` lent slots, whose items have been taken.
 fn release_taken<C: SingleConsumer>(consumer: &mut C, n: usize) {
-    // SAFETY: `n` items are lent and moved out. As in `publish_written`, lending is the last access.
+    // SAFETY: `n` items are lent and moved out. As in `publish_written`, lending is the last
+    // access.
     unsafe {
         let _ = consumer.lend(n);
         consumer.release(n);

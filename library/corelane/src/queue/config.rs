@@ -17,8 +17,8 @@ use super::error::CapacityError;
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Config {
-    /// Items that must fit. For byte records: bytes. For queues that are never full: items of each ring. For queues that
-    /// overwrite: newest items that are kept.
+    /// Items that must fit. For byte records: bytes. For queues that are never full: items of each
+    /// ring. For queues that overwrite: newest items that are kept.
     pub capacity: usize,
     /// Where the shared part lives.
     pub memory: Memory,
@@ -47,7 +47,8 @@ pub(crate) enum Knob {
 }
 
 impl Config {
-    /// The options of a queue on the heap for at least `capacity` items, with the algorithm's defaults.
+    /// The options of a queue on the heap for at least `capacity` items, with the algorithm's
+    /// defaults.
     pub const fn new(capacity: usize) -> Self {
         Self {
             capacity,
@@ -108,8 +109,8 @@ impl Config {
         self
     }
 
-    /// Size of a block of the [block-based](crate::block) queues: slots, or bytes for [byte records](crate::bytes).
-    /// Other queues refuse it, as [`batch`](Self::batch).
+    /// Size of a block of the [block-based](crate::block) queues: slots, or bytes for [byte
+    /// records](crate::bytes). Other queues refuse it, as [`batch`](Self::batch).
     ///
     /// Each queue's page has its default and the bounds of a value.
     pub const fn block(mut self, size: usize) -> Self {
@@ -163,16 +164,16 @@ pub enum Memory {
     Heap,
     /// Pages of 2 MiB, so that a large ring takes few entries of the TLB.
     ///
-    /// Falls back to transparent huge pages, and to the heap if the machine maps no memory. The [`Backing`] of the finished
-    /// queue says which memory the queue has.
+    /// Falls back to transparent huge pages, and to the heap if the machine maps no memory. The
+    /// [`Backing`] of the finished queue says which memory the queue has.
     HugePages,
     /// Slots mapped twice, one behind the other, so that any run of slots is one slice.
     ///
-    /// Only queues that lend their slots benefit. The size of all slots together must be a multiple of the page size.
-    /// Otherwise, or if the machine maps no memory, falls back to the heap.
+    /// Only queues that lend their slots benefit. The size of all slots together must be a multiple
+    /// of the page size. Otherwise, or if the machine maps no memory, falls back to the heap.
     ///
-    /// After a fork the child process doesn't have these slots. The child may drop a handle of items without
-    /// destructors. Any other use of the queue ends the child.
+    /// After a fork the child process doesn't have these slots. The child may drop a handle of
+    /// items without destructors. Any other use of the queue ends the child.
     Mirrored,
 }
 

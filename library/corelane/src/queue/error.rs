@@ -9,10 +9,12 @@ use core::fmt;
 pub enum TryPushError<T> {
     /// No slot is free, as far as this side can see.
     ///
-    /// A pop on another core becomes visible a moment after it has returned. So a push may say *full* while a pop says
-    /// *empty*: each call answers by what its side has seen of the other side.
+    /// A pop on another core becomes visible a moment after it has returned. So a push may say
+    /// *full* while a pop says *empty*: each call answers by what its side has seen of the other
+    /// side.
     Full(T),
-    /// An unfinished call of another thread is in the way. The queue need not be full: try again soon.
+    /// An unfinished call of another thread is in the way. The queue need not be full: try again
+    /// soon.
     Busy(T),
     /// No slot is free, and all consumers are gone.
     Closed(T),
@@ -60,7 +62,8 @@ impl<T> core::error::Error for TryPushError<T> {}
 pub enum TryPopError {
     /// No item is there, as far as this side can see: see [`TryPushError::Full`].
     Empty,
-    /// An unfinished call of another thread is in the way. The queue need not be empty: try again soon.
+    /// An unfinished call of another thread is in the way. The queue need not be empty: try again
+    /// soon.
     Busy,
     /// No item is there and all producers are gone.
     Closed,
@@ -84,8 +87,8 @@ impl core::error::Error for TryPopError {}
 pub struct TooFew {
     /// How many there are.
     pub len: usize,
-    /// Whether the other side is gone. For a read chunk: whether all producers were gone before the items were counted, so
-    /// that no more items will come.
+    /// Whether the other side is gone. For a read chunk: whether all producers were gone before the
+    /// items were counted, so that no more items will come.
     pub closed: bool,
 }
 
@@ -114,8 +117,8 @@ pub enum CapacityError {
         /// Size of the whole queue in bytes.
         bytes: usize,
     },
-    /// An [exact](crate::Config::exact) capacity was asked for, but this queue can't say full at an exact number of
-    /// items.
+    /// An [exact](crate::Config::exact) capacity was asked for, but this queue can't say full at an
+    /// exact number of items.
     Inexact,
     /// An option was given that this queue hasn't, so that it would have no effect.
     Unused {

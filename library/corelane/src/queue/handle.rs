@@ -9,13 +9,14 @@ use crate::spin::Retries;
 
 /// A sending side of a queue.
 ///
-/// A handle is the private half of the algorithm: it has the cached indices and batch positions, which are never in
-/// shared memory. A handle can be sent to another thread. It can be cloned if the queue may have several producers. An
-/// only producer can't be cloned, and is a [`SingleProducer`].
+/// A handle is the private half of the algorithm: it has the cached indices and batch positions,
+/// which are never in shared memory. A handle can be sent to another thread. It can be cloned if
+/// the queue may have several producers. An only producer can't be cloned, and is a
+/// [`SingleProducer`].
 ///
-/// No call panics in the middle, except in the code of an item or an iterator: then the queue stays intact. A handle that
-/// is forgotten, or whose thread never runs again, is never dropped, so its side is never closed. The queue's page says
-/// what else a stopped thread means.
+/// No call panics in the middle, except in the code of an item or an iterator: then the queue stays
+/// intact. A handle that is forgotten, or whose thread never runs again, is never dropped, so its
+/// side is never closed. The queue's page says what else a stopped thread means.
 ///
 /// The trait can be a trait object, and `&mut P` and `Box<P>` implement it:
 ///
@@ -38,39 +39,41 @@ pub trait Producer {
     ///
     /// # Errors
     ///
-    /// [`Full`](TryPushError::Full) if the push found no free slot. [`Busy`](TryPushError::Busy) if an unfinished call of
-    /// another thread is in the way: the [table](crate#three-answers-besides-success) says when. All errors give the item
-    /// back.
+    /// [`Full`](TryPushError::Full) if the push found no free slot. [`Busy`](TryPushError::Busy) if
+    /// an unfinished call of another thread is in the way: the
+    /// [table](crate#three-answers-besides-success) says when. All errors give the item back.
     ///
-    /// [`Closed`](TryPushError::Closed) if the push found no free slot and all consumers are gone. A push that finds a free
-    /// slot succeeds even then, also after a push that said `Closed`: the consumers may have freed slots just before they
-    /// were dropped. A check for consumers in every push would cost a load each time, and a cache miss when the last
-    /// consumer is dropped.
+    /// [`Closed`](TryPushError::Closed) if the push found no free slot and all consumers are gone.
+    /// A push that finds a free slot succeeds even then, also after a push that said `Closed`: the
+    /// consumers may have freed slots just before they were dropped. A check for consumers in every
+    /// push would cost a load each time, and a cache miss when the last consumer is dropped.
     fn try_push(&mut self, item: Self::Item) -> Result<(), TryPushError<Self::Item>>;
 
-    /// Items that the queue always has room for: while fewer are inside, a push doesn't say full. `usize::MAX` if the
-    /// queue is never full.
+    /// Items that the queue always has room for: while fewer are inside, a push doesn't say full.
+    /// `usize::MAX` if the queue is never full.
     ///
     /// At least as asked when the queue was made; each queue's page says how the number is rounded.
     fn capacity(&self) -> usize;
 
-    /// Most items that can be inside: [`capacity`](Self::capacity), and the slots that the algorithm needs besides.
+    /// Most items that can be inside: [`capacity`](Self::capacity), and the slots that the
+    /// algorithm needs besides.
     ///
-    /// A queue that gives slots back in groups, to access shared memory less often, has up to a group more than its
-    /// capacity. A pool needs this number: up to `slots` of its objects can be in the queue at once.
+    /// A queue that gives slots back in groups, to access shared memory less often, has up to a
+    /// group more than its capacity. A pool needs this number: up to `slots` of its objects can be
+    /// in the queue at once.
     fn slots(&self) -> usize {
         self.capacity()
     }
 
     /// Number of items inside: a snapshot, which other handles may make outdated at once.
     ///
-    /// An item counts until its slot has come back to producers. So the number is exact while no other handle is in a
-    /// call, except in queues that give slots back in groups: there up to [`slots`](Self::slots) −
-    /// [`capacity`](Self::capacity) popped items count too. The [table](crate::Consumer#counting) has these and other
-    /// exceptions.
+    /// An item counts until its slot has come back to producers. So the number is exact while no
+    /// other handle is in a call, except in queues that give slots back in groups: there up to
+    /// [`slots`](Self::slots) − [`capacity`](Self::capacity) popped items count too. The
+    /// [table](crate::Consumer#counting) has these and other exceptions.
     ///
-    /// The default, for handles that can't count, is [`usize::MAX`]. All queues of this crate count. An implementation
-    /// that wraps a handle should forward the call to that handle.
+    /// The default, for handles that can't count, is [`usize::MAX`]. All queues of this crate
+    /// count. An implementation that wraps a handle should forward the call to that handle.
     fn len(&mut self) -> usize {
         usize::MAX
     }
@@ -82,8 +85,9 @@ pub trait Producer {
 
     /// Whether a push may find no room.
     ///
-    /// `false`: there was room when the call looked, and there still is if this is the only producer. `true`: at least
-    /// [`capacity`](Self::capacity) items are inside, or a push would fail now.
+    /// `false`: there was room when the call looked, and there still is if this is the only
+    /// producer. `true`: at least [`capacity`](Self::capacity) items are inside, or a push would
+    /// fail now.
     fn is_full(&mut self) -> bool {
         self.len() >= self.capacity()
     }
@@ -119,9 +123,10 @@ pub trait Producer {
 
     /// Appends copies of as many leading `items` as fit, and returns their number.
     ///
-    /// Where the algorithm can, many are published at once. Items of other producers may come between
-    /// them. While the queue is [busy](TryPushError::Busy), the call looks again for about a microsecond. Fewer items than given
-    /// mean that the queue is full, closed, or still busy: [`try_push`](Self::try_push) says which.
+    /// Where the algorithm can, many are published at once. Items of other producers may come
+    /// between them. While the queue is [busy](TryPushError::Busy), the call looks again for about
+    /// a microsecond. Fewer items than given mean that the queue is full, closed, or still busy:
+    /// [`try_push`](Self::try_push) says which.
     fn push_slice(&mut self, items: &[Self::Item]) -> usize
     where
         Self::Item: Copy,
@@ -149,7 +154,8 @@ pub trait LendSlots: Producer {
 
     /// Number of slots [`lend`](Self::lend) can give at once, up to `wanted`.
     ///
-    /// Less than [`free_up_to`](Self::free_up_to) only for queues that lend slots of one ring of several.
+    /// Less than [`free_up_to`](Self::free_up_to) only for queues that lend slots of one ring of
+    /// several.
     fn lendable(&mut self, wanted: usize) -> usize {
         self.free_up_to(wanted)
     }
@@ -158,7 +164,8 @@ pub trait LendSlots: Producer {
     ///
     /// # Safety
     ///
-    /// `n` is at most the answer of the last call of [`lendable`](Self::lendable), and nothing was pushed since.
+    /// `n` is at most the answer of the last call of [`lendable`](Self::lendable), and nothing was
+    /// pushed since.
     unsafe fn lend(&mut self, n: usize) -> LentSlots<'_, Self::Item>;
 
     /// Pushes the first `n` items written into the lent slots.
@@ -181,21 +188,22 @@ pub trait LendSlots: Producer {
 /// # Batches
 ///
 /// [`write_chunk_uninit`](Self::write_chunk_uninit) lends free slots, to be filled in place;
-/// [`push_iter`](Self::push_iter) is built on it. A batch is published at once where the algorithm can, otherwise item
-/// by item in one tight loop.
+/// [`push_iter`](Self::push_iter) is built on it. A batch is published at once where the algorithm
+/// can, otherwise item by item in one tight loop.
 pub trait SingleProducer: LendSlots {
     /// Number of items that can be pushed now without failing, counted up to `wanted`.
     ///
-    /// The answer is a lower bound: the consumer may free more slots at any moment. A small `wanted` may save a read of
-    /// shared memory.
+    /// The answer is a lower bound: the consumer may free more slots at any moment. A small
+    /// `wanted` may save a read of shared memory.
     fn free_slots(&mut self, wanted: usize) -> usize {
         self.free_up_to(wanted)
     }
 
     /// Lends up to `n` free slots, to be filled in place and then committed.
     ///
-    /// The chunk has [`len`](WriteChunkUninit::len) slots: fewer than `n` if fewer are free, or if the run of slots that
-    /// the queue can lend at once is shorter. With `n` = 0 the chunk is empty.
+    /// The chunk has [`len`](WriteChunkUninit::len) slots: fewer than `n` if fewer are free, or if
+    /// the run of slots that the queue can lend at once is shorter. With `n` = 0 the chunk is
+    /// empty.
     ///
     /// # Errors
     ///
@@ -213,7 +221,8 @@ pub trait SingleProducer: LendSlots {
         }
     }
 
-    /// As [`write_chunk_uninit`](Self::write_chunk_uninit), of slots that hold default items: no `unsafe` is needed.
+    /// As [`write_chunk_uninit`](Self::write_chunk_uninit), of slots that hold default items: no
+    /// `unsafe` is needed.
     ///
     /// # Errors
     ///
@@ -242,7 +251,8 @@ pub trait SingleProducer: LendSlots {
         }
     }
 
-    /// Appends items of `items` until the iterator ends or the queue is full, and returns their number.
+    /// Appends items of `items` until the iterator ends or the queue is full, and returns their
+    /// number.
     ///
     /// The iterator gives no item for which there is no slot: pass `iter.by_ref()` to go on later.
     fn push_iter<I: IntoIterator<Item = Self::Item>>(&mut self, items: I) -> usize
@@ -253,8 +263,8 @@ pub trait SingleProducer: LendSlots {
         let mut retries = Retries::default();
         let mut done = 0;
         loop {
-            // A short iterator needs no look for slots that it would not fill. Of a long one the consumer sees the first
-            // items before the last ones are made.
+            // A short iterator needs no look for slots that it would not fill. Of a long one the
+            // consumer sees the first items before the last ones are made.
             let wanted = items.size_hint().1.unwrap_or(usize::MAX).min(RUN);
             let chunk = match self.write_chunk_uninit(wanted) {
                 Ok(chunk) => chunk,
@@ -278,8 +288,8 @@ impl<P: LendSlots + ?Sized> SingleProducer for P {}
 
 /// A receiving side of a queue.
 ///
-/// A handle can be cloned if the queue may have several consumers. An only consumer can't be cloned, and is a
-/// [`SingleConsumer`].
+/// A handle can be cloned if the queue may have several consumers. An only consumer can't be
+/// cloned, and is a [`SingleConsumer`].
 ///
 /// The trait can be a trait object, and `&mut C` and `Box<C>` implement it.
 ///
@@ -306,9 +316,10 @@ pub trait Consumer {
     ///
     /// # Errors
     ///
-    /// [`Empty`](TryPopError::Empty) if there is no item. [`Busy`](TryPopError::Busy) if there may be an item, but an
-    /// unfinished push or pop of another thread is in the way. [`Closed`](TryPopError::Closed) if there is no item and
-    /// all producers are gone. No pop says `Closed` before all items are popped.
+    /// [`Empty`](TryPopError::Empty) if there is no item. [`Busy`](TryPopError::Busy) if there may
+    /// be an item, but an unfinished push or pop of another thread is in the way.
+    /// [`Closed`](TryPopError::Closed) if there is no item and all producers are gone. No pop says
+    /// `Closed` before all items are popped.
     fn try_pop(&mut self) -> Result<Self::Item, TryPopError>;
 
     /// Items that the queue always has room for: see [`Producer::capacity`].
@@ -321,22 +332,24 @@ pub trait Consumer {
 
     /// Number of items that are visible: a snapshot, which other handles may make outdated at once.
     ///
-    /// Exact while no other handle is in a call, in most queues: see [the table](Self#counting). [`usize::MAX`] if the
-    /// handle can't count: see [`Producer::len`].
+    /// Exact while no other handle is in a call, in most queues: see [the table](Self#counting).
+    /// [`usize::MAX`] if the handle can't count: see [`Producer::len`].
     fn len(&mut self) -> usize {
         usize::MAX
     }
 
     /// Whether a pop may find no item.
     ///
-    /// `true`: at a moment of the call no item could be popped. `false`: an item was there when the call looked, and
-    /// still is if this is the only consumer. In `lprq`, `lcrq` and `scq` a position without an item may also lead to
-    /// `false`, after contention, and in `leased` another call that is in the way.
+    /// `true`: at a moment of the call no item could be popped. `false`: an item was there when the
+    /// call looked, and still is if this is the only consumer. In `lprq`, `lcrq` and `scq` a
+    /// position without an item may also lead to `false`, after contention, and in `leased` another
+    /// call that is in the way.
     fn is_empty(&mut self) -> bool {
         self.len() == 0
     }
 
-    /// Whether at least [`capacity`](Self::capacity) items are inside, as far as [`len`](Self::len) counts.
+    /// Whether at least [`capacity`](Self::capacity) items are inside, as far as [`len`](Self::len)
+    /// counts.
     fn is_full(&mut self) -> bool {
         self.len() >= self.capacity()
     }
@@ -351,8 +364,8 @@ pub trait Consumer {
         Backing::Heap
     }
 
-    /// Number of overwritten items that this handle has counted: each lost item is counted by one consumer. 0 for queues
-    /// that don't [overwrite](crate::overwrite).
+    /// Number of overwritten items that this handle has counted: each lost item is counted by one
+    /// consumer. 0 for queues that don't [overwrite](crate::overwrite).
     fn lost(&self) -> u64 {
         0
     }
@@ -371,8 +384,9 @@ pub trait Consumer {
     /// Moves items into the front of `into` until it is full or the queue is empty, and returns how
     /// many that were.
     ///
-    /// While the queue is [busy](TryPopError::Busy), the call looks again for about a microsecond. Fewer items than asked for
-    /// mean that the queue is empty, closed, or still busy: [`try_pop`](Self::try_pop) says which.
+    /// While the queue is [busy](TryPopError::Busy), the call looks again for about a microsecond.
+    /// Fewer items than asked for mean that the queue is empty, closed, or still busy:
+    /// [`try_pop`](Self::try_pop) says which.
     fn pop_slice(&mut self, into: &mut [Self::Item]) -> usize
     where
         Self::Item: Copy,
@@ -394,8 +408,9 @@ pub trait Consumer {
 
     /// Pops items for as long as there are any, as an iterator.
     ///
-    /// While the queue is [busy](TryPopError::Busy), the iterator looks again for about a microsecond. It ends when the queue is
-    /// empty, closed, or still busy: [`try_pop`](Self::try_pop) says which.
+    /// While the queue is [busy](TryPopError::Busy), the iterator looks again for about a
+    /// microsecond. It ends when the queue is empty, closed, or still busy:
+    /// [`try_pop`](Self::try_pop) says which.
     fn pop_iter(&mut self) -> PopIter<'_, Self>
     where
         Self: Sized,
@@ -410,9 +425,9 @@ pub trait Consumer {
 ///
 /// # Safety
 ///
-/// Chunks move items out of what [`lend`](Self::lend) gives. So `lend` gives the oldest items of the queue. They are
-/// initialised, and owned by the implementor. Items that were lent and then [released](Self::release) are never read,
-/// dropped or lent again.
+/// Chunks move items out of what [`lend`](Self::lend) gives. So `lend` gives the oldest items of
+/// the queue. They are initialised, and owned by the implementor. Items that were lent and then
+/// [released](Self::release) are never read, dropped or lent again.
 #[doc(hidden)]
 pub unsafe trait LendItems: Consumer {
     /// Number of items that can be popped now without failing, counted up to `wanted`.
@@ -427,19 +442,20 @@ pub unsafe trait LendItems: Consumer {
     ///
     /// # Safety
     ///
-    /// `n` is at most the answer of the last call of [`lendable`](Self::lendable), less what has been released since,
-    /// and nothing was popped since.
+    /// `n` is at most the answer of the last call of [`lendable`](Self::lendable), less what has
+    /// been released since, and nothing was popped since.
     unsafe fn lend(&mut self, n: usize) -> LentItems<'_, Self::Item>;
 
     /// Gives the slots of the next `n` items back to the producer.
     ///
     /// # Safety
     ///
-    /// `n` is at most the number lent last, and the first `n` of those items have been moved out or dropped.
+    /// `n` is at most the number lent last, and the first `n` of those items have been moved out or
+    /// dropped.
     unsafe fn release(&mut self, n: usize);
 
-    /// As [`lendable`](Self::lendable), after `lendable` has answered 0: finds the last items, or says why there are
-    /// none.
+    /// As [`lendable`](Self::lendable), after `lendable` has answered 0: finds the last items, or
+    /// says why there are none.
     ///
     /// # Errors
     ///
@@ -448,7 +464,8 @@ pub unsafe trait LendItems: Consumer {
         if !self.is_closed() {
             return Err(TryPopError::Empty);
         }
-        // The last items may have been pushed between the look at the slots and the read of the flag.
+        // The last items may have been pushed between the look at the slots and the read of the
+        // flag.
         match self.lendable(wanted) {
             0 => Err(TryPopError::Closed),
             len => Ok(len),
@@ -462,16 +479,16 @@ pub unsafe trait LendItems: Consumer {
 pub trait SingleConsumer: LendItems {
     /// Number of items that can be popped now without failing, counted up to `wanted`.
     ///
-    /// The answer is a lower bound: the producer may push more items at any moment. A small `wanted` may save a read of
-    /// shared memory.
+    /// The answer is a lower bound: the producer may push more items at any moment. A small
+    /// `wanted` may save a read of shared memory.
     fn available(&mut self, wanted: usize) -> usize {
         self.filled_up_to(wanted)
     }
 
     /// Lends up to `n` items in place, to be read or taken and then committed.
     ///
-    /// The chunk has [`len`](ReadChunk::len) items: fewer than `n` if fewer are there, or if the run of items that the
-    /// queue can lend at once is shorter. With `n` = 0 the chunk is empty.
+    /// The chunk has [`len`](ReadChunk::len) items: fewer than `n` if fewer are there, or if the
+    /// run of items that the queue can lend at once is shorter. With `n` = 0 the chunk is empty.
     ///
     /// # Errors
     ///
@@ -529,11 +546,11 @@ impl<C: Consumer> Iterator for PopIter<'_, C> {
 
 /// [`Consumer::try_pop`] from an algorithm's own `pop`, which knows only empty.
 ///
-/// The producer may have pushed between the first look and the drop of its handle. So if the producer is gone, this
-/// looks for an item once more before the answer is `Closed`.
+/// The producer may have pushed between the first look and the drop of its handle. So if the
+/// producer is gone, this looks for an item once more before the answer is `Closed`.
 ///
-/// Always inlined: even a rare call that takes the handle by reference would force the compiler to keep the handle in
-/// memory, instead of in registers, around every release store.
+/// Always inlined: even a rare call that takes the handle by reference would force the compiler to
+/// keep the handle in memory, instead of in registers, around every release store.
 #[inline(always)]
 pub(crate) fn try_pop_by<C: Consumer>(
     consumer: &mut C,
@@ -554,9 +571,9 @@ pub(crate) fn try_pop_by<C: Consumer>(
     }
 }
 
-/// The methods of an `impl Producer` or `impl Consumer` that a handle's [end](crate::region::End) answers: the
-/// capacity, whether the other side is gone, and the memory. With `closed`, the handle itself has the capacity. With
-/// `blocks`, slots come back in blocks.
+/// The methods of an `impl Producer` or `impl Consumer` that a handle's [end](crate::region::End)
+/// answers: the capacity, whether the other side is gone, and the memory. With `closed`, the handle
+/// itself has the capacity. With `blocks`, slots come back in blocks.
 macro_rules! answered_by {
     ($end:ident$($call:tt)?) => {
         #[inline]

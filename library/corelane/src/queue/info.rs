@@ -41,7 +41,8 @@ pub trait Queue<T> {
     /// If the capacity is 0 or too large, or the machine can't do what the algorithm needs.
     fn with(config: Config) -> Built<Self::Producer, Self::Consumer>;
 
-    /// As [`with`](Self::with), with the handles in boxes. The types of the boxes are the same for all queues.
+    /// As [`with`](Self::with), with the handles in boxes. The types of the boxes are the same for
+    /// all queues.
     ///
     /// ```
     /// use corelane::{Config, Consumer, Producer, Queue, block::shared::Bbq, line_ring::LineRing};
@@ -138,8 +139,8 @@ pub struct Info {
     pub bounded: bool,
     /// Whether a push overwrites items that were not popped in time.
     pub overwrites: bool,
-    /// Whether a call spins until earlier calls of its side are finished. Then a thread that loses its core in the
-    /// middle of a call makes the other threads of its side spin.
+    /// Whether a call spins until earlier calls of its side are finished. Then a thread that loses
+    /// its core in the middle of a call makes the other threads of its side spin.
     pub takes_turns: bool,
     /// How many items fit when n are asked for.
     pub capacity: &'static str,
@@ -167,7 +168,8 @@ impl Info {
         avoid: "",
     };
 
-    /// The same algorithm with slots for items of any type, where `self` describes its packed slots.
+    /// The same algorithm with slots for items of any type, where `self` describes its packed
+    /// slots.
     pub const fn of_any(self, id: &'static str) -> Self {
         Self { id, variant_of: Some(self.id), ..self }
     }

@@ -22,5 +22,6 @@ pub(crate) use info::queue_type;
 pub use info::{BoxedSingleConsumer, BoxedSingleProducer, Built, Info, Queue, Sides, SingleQueue};
 pub use pointer::{BoxedConsumer, BoxedProducer};
 
-/// Most items that a queue that is never full counts. A producer may push as fast as the consumer counts.
+/// Most items that a queue that is never full counts. A producer may push as fast as the consumer
+/// counts.
 pub(crate) const MOST_COUNTED: usize = 1 << 16;

@@ -1,4 +1,5 @@
-//! Handles behind a pointer are handles: `&mut P` and `Box<P>`, also of trait objects, and boxes that can be cloned.
+//! Handles behind a pointer are handles: `&mut P` and `Box<P>`, also of trait objects, and boxes
+//! that can be cloned.
 
 use alloc::boxed::Box;
 
@@ -179,8 +180,8 @@ impl<C: Consumer + Send + 'static> CloneConsumer for C {
 
 /// A producer of any queue, in a box, which can be cloned if the queue may have several producers.
 ///
-/// [`Queue::boxed`](crate::Queue::boxed) makes one for a queue that is chosen at run time. Without clones, `Box<dyn
-/// Producer<Item = T>>` suffices.
+/// [`Queue::boxed`](crate::Queue::boxed) makes one for a queue that is chosen at run time. Without
+/// clones, `Box<dyn Producer<Item = T>>` suffices.
 pub struct BoxedProducer<T>(Box<dyn CloneProducer<Item = T>>);
 
 /// A consumer of any queue, in a box, which can be cloned if the queue may have several consumers.

@@ -1,7 +1,7 @@
 //! Private buffers for batches, for queues whose slots can't be lent.
 //!
-//! Each slot of the FastForward family has a flag or a null, so a run of slots is no slice of items. These buffers lend
-//! batches instead. Their items are copied one by one.
+//! Each slot of the FastForward family has a flag or a null, so a run of slots is no slice of
+//! items. These buffers lend batches instead. Their items are copied one by one.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -13,7 +13,8 @@ use crate::unwind::drop_each;
 
 /// Where a producer's batch is written before it is copied to the slots.
 ///
-/// Memory is allocated at the first use. The vector is always empty; its spare capacity is the buffer.
+/// Memory is allocated at the first use. The vector is always empty; its spare capacity is the
+/// buffer.
 pub(crate) struct Staging<T>(Vec<T>);
 
 impl<T> Staging<T> {
@@ -47,8 +48,8 @@ impl<T> Staging<T> {
 
 /// Items that a consumer has copied out of its slots to lend them, the oldest first.
 ///
-/// The slots stay full until the items are released, so a chunk that is dropped frees no slot. Its items then stay
-/// here, in front of all others.
+/// The slots stay full until the items are released, so a chunk that is dropped frees no slot. Its
+/// items then stay here, in front of all others.
 pub(crate) struct Staged<T> {
     items: Vec<MaybeUninit<T>>,
     start: usize,
@@ -65,14 +66,16 @@ impl<T> Staged<T> {
         self.items.len() - self.start
     }
 
-    /// Makes at least the `n` oldest items staged; `read(i)` copies the `i`th oldest out of its slot.
+    /// Makes at least the `n` oldest items staged; `read(i)` copies the `i`th oldest out of its
+    /// slot.
     pub(crate) fn stage(&mut self, n: usize, mut read: impl FnMut(u64) -> T) {
         self.close_up();
         let staged = self.len();
         self.items.extend((staged..n).map(|i| MaybeUninit::new(read(i as u64))));
     }
 
-    /// Stages the `n` items behind the staged items, which `read` copies to the address that it is given.
+    /// Stages the `n` items behind the staged items, which `read` copies to the address that it is
+    /// given.
     ///
     /// # Safety
     ///
@@ -84,8 +87,8 @@ impl<T> Staged<T> {
         unsafe { self.items.set_len(self.items.len() + n) };
     }
 
-    /// Moves the staged items to the front of the buffer, if at most half of the buffer is staged. A reader that
-    /// commits a few items of a long chunk would otherwise move all others each time.
+    /// Moves the staged items to the front of the buffer, if at most half of the buffer is staged.
+    /// A reader that commits a few items of a long chunk would otherwise move all others each time.
     pub(crate) fn close_up(&mut self) {
         if self.start >= self.len() {
             self.items.drain(..self.start);
@@ -102,7 +105,8 @@ impl<T> Staged<T> {
 
     /// Takes the oldest item, if any is staged.
     ///
-    /// It has no branch that could panic: a call that may unwind keeps the caller's handle in memory.
+    /// It has no branch that could panic: a call that may unwind keeps the caller's handle in
+    /// memory.
     #[inline]
     pub(crate) fn take(&mut self) -> Option<T> {
         let item = self.items.get(self.start)?;

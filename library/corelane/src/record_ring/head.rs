@@ -9,7 +9,8 @@ const LINE: usize = 64 / WORD;
 /// Longest record in bytes: what a header can say.
 pub(super) const LONGEST: usize = Head::SKIP as usize - 2;
 
-/// From this number of words on a record takes whole cache lines. Then the next one of them begins at a line, too.
+/// From this number of words on a record takes whole cache lines. Then the next one of them begins
+/// at a line, too.
 const LARGE: usize = 64;
 
 /// Words of a record of `len` bytes, with its header.
@@ -19,8 +20,8 @@ pub(super) fn words(len: usize) -> usize {
     if words < LARGE { words } else { words.div_ceil(LINE) * LINE }
 }
 
-/// The low 32 bits of the record's number, and a kind: 0 if there is no record yet, [`SKIP`](Self::SKIP) if it begins at the start
-/// of the ring, and its length plus 1 otherwise.
+/// The low 32 bits of the record's number, and a kind: 0 if there is no record yet,
+/// [`SKIP`](Self::SKIP) if it begins at the start of the ring, and its length plus 1 otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head(pub(super) u64);
 
@@ -74,7 +75,8 @@ impl Head {
         is_there.then(|| self.kind() as usize - 1)
     }
 
-    /// The whole number of its record, which is `near`, or one before or after it. `None` if it is another one.
+    /// The whole number of its record, which is `near`, or one before or after it. `None` if it is
+    /// another one.
     pub(super) fn number(self, near: u64) -> Option<u64> {
         [near.wrapping_sub(1), near, near.wrapping_add(1)]
             .into_iter()

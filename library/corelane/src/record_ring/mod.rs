@@ -1,11 +1,13 @@
 // Above 500 lines: one algorithm with its page and both of its sides.
 
-//! `recordring`: a ring for byte records of any length, one producer and one consumer. Records are written and read in place.
+//! `recordring`: a ring for byte records of any length, one producer and one consumer. Records are
+//! written and read in place.
 //!
-//! A record is a header of 8 bytes and its bytes, rounded up to 8. The producer writes the bytes, makes the next header empty, and then
-//! stores its own header: with this one store the record is visible. The consumer looks only at the header at its position, which is empty until
-//! the record is there. So a short record moves to the other core in one cache line, and no index is shared. A record that doesn't fit
-//! before the end of the ring begins at its start: a header says so.
+//! A record is a header of 8 bytes and its bytes, rounded up to 8. The producer writes the bytes,
+//! makes the next header empty, and then stores its own header: with this one store the record is
+//! visible. The consumer looks only at the header at its position, which is empty until the record
+//! is there. So a short record moves to the other core in one cache line, and no index is shared. A
+//! record that doesn't fit before the end of the ring begins at its start: a header says so.
 //!
 //! The consumer gives room back an eighth of the ring at a time.
 //!
@@ -79,7 +81,8 @@ impl Mark {
 
     #[inline]
     fn store(&self, position: u64, count: u64) {
-        // Relaxed, both: the system orders the end of a process before the next one takes the side, and `len` is a snapshot.
+        // Relaxed, both: the system orders the end of a process before the next one takes the side,
+        // and `len` is a snapshot.
         self.position.store(position, Ordering::Relaxed);
         self.count.store(count, Ordering::Relaxed);
     }
@@ -232,20 +235,22 @@ impl Producer {
         Self { place: Place::start(first), count: first, limit, geometry, end }
     }
 
-    /// Claims room for a record of `len` bytes. The caller writes the record in place, and then commits the claim.
+    /// Claims room for a record of `len` bytes. The caller writes the record in place, and then
+    /// commits the claim.
     ///
     /// # Errors
     ///
-    /// [`TooLarge`](ClaimError::TooLarge) if no record may be that long. [`Full`](ClaimError::Full) if there is no
-    /// room, or popped records are still held. [`Closed`](ClaimError::Closed) if there is no room and the consumer is gone. Never
-    /// [`Busy`](ClaimError::Busy).
+    /// [`TooLarge`](ClaimError::TooLarge) if no record may be that long. [`Full`](ClaimError::Full)
+    /// if there is no room, or popped records are still held. [`Closed`](ClaimError::Closed) if
+    /// there is no room and the consumer is gone. Never [`Busy`](ClaimError::Busy).
     #[inline(always)]
     pub fn try_claim(&mut self, len: usize) -> Result<Claim<'_>, ClaimError> {
         self.allocate(len)?;
         Ok(Claim::new(self, (), len, ()))
     }
 
-    /// Whether `n` words and a header behind them are free, from the place on or from the start of the ring on.
+    /// Whether `n` words and a header behind them are free, from the place on or from the start of
+    /// the ring on.
     #[inline(always)]
     fn has_room(&mut self, n: usize) -> bool {
         let left = self.place.left(self.geometry.len);
@@ -273,8 +278,8 @@ impl Producer {
         let (position, len) = (self.place.position, self.geometry.len as u64);
         // Acquire ↔ Release in `Consumer::give_back`: the records are read.
         let read = self.end.header().read.load(Ordering::Acquire);
-        // The consumer can't be before the producer's last lap, nor behind the producer. Only another process that isn't to be
-        // trusted says so: then the ring is full.
+        // The consumer can't be before the producer's last lap, nor behind the producer. Only
+        // another process that isn't to be trusted says so: then the ring is full.
         let is_possible = position.wrapping_sub(read) <= len;
         self.limit = if is_possible { read.wrapping_add(len) } else { position };
     }
@@ -287,9 +292,11 @@ impl Producer {
         let count = self.count.wrapping_add(u64::from(head.is_record()));
         // Relaxed: the store below orders it.
         words.atomic(next.index).store(Head::empty(count).0, Ordering::Relaxed);
-        // Release ↔ Acquire in `Consumer::head`: the record's bytes, and the empty header behind them.
+        // Release ↔ Acquire in `Consumer::head`: the record's bytes, and the empty header behind
+        // them.
         words.atomic(self.place.index).store(head.0, Ordering::Release);
-        // A producer that goes on here finds at the mark either this header or the empty one behind it.
+        // A producer that goes on here finds at the mark either this header or the empty one behind
+        // it.
         keep_order();
         (self.place, self.count) = (next, count);
         self.end.header().pushed.store(next.position, count);
@@ -311,8 +318,8 @@ impl Producer {
         self.geometry.max_len()
     }
 
-    /// Bytes from the consumer's record to the end of the last one, counted as for [`capacity`](Self::capacity), and with what was
-    /// skipped at the end of the ring: a snapshot.
+    /// Bytes from the consumer's record to the end of the last one, counted as for
+    /// [`capacity`](Self::capacity), and with what was skipped at the end of the ring: a snapshot.
     pub fn len(&self) -> usize {
         let popped = &self.end.header().popped;
         // Relaxed, both: see `Mark::store`.
@@ -335,8 +342,8 @@ impl Consumer {
     ///
     /// # Errors
     ///
-    /// [`Empty`](TryPopError::Empty) if there is none. [`Closed`](TryPopError::Closed) if there is none and the producer is gone. Never
-    /// [`Busy`](TryPopError::Busy).
+    /// [`Empty`](TryPopError::Empty) if there is none. [`Closed`](TryPopError::Closed) if there is
+    /// none and the producer is gone. Never [`Busy`](TryPopError::Busy).
     #[inline(always)]
     pub fn try_pop(&mut self) -> Result<Record<'_>, TryPopError> {
         let found = self.reserve()?;
@@ -351,7 +358,8 @@ impl Consumer {
         (words(len) <= place.left(self.geometry.len)).then_some(len)
     }
 
-    /// The oldest record: at the place, or at the start of the ring if the rest is skipped. Its place and length.
+    /// The oldest record: at the place, or at the start of the ring if the rest is skipped. Its
+    /// place and length.
     fn find(&self) -> Option<(Place, usize)> {
         let mut place = self.place;
         if self.head(place).is_skip(self.count) {
@@ -369,15 +377,18 @@ impl Consumer {
 
     #[inline(always)]
     fn head(&self, place: Place) -> Head {
-        // Acquire ↔ Release in `Producer::move_by`: the record's bytes, and the empty header behind them.
+        // Acquire ↔ Release in `Producer::move_by`: the record's bytes, and the empty header behind
+        // them.
         Head(self.end.slots().atomic(place.index).load(Ordering::Acquire))
     }
 
-    /// Looks behind the end of the ring, and again after a wait if the consumer has followed the producer closely.
+    /// Looks behind the end of the ring, and again after a wait if the consumer has followed the
+    /// producer closely.
     #[cold]
     #[inline(never)]
     fn look_again(&mut self) -> Result<usize, TryPopError> {
-        // Read before the look, so that the look finds all that the producer pushed before it was dropped.
+        // Read before the look, so that the look finds all that the producer pushed before it was
+        // dropped.
         let closed = self.is_closed();
         if let Some(len) = self.look() {
             return Ok(len);
@@ -397,7 +408,8 @@ impl Consumer {
         let position = self.place.position;
         if position.wrapping_sub(self.given) >= self.geometry.together() as u64 {
             self.given = position;
-            // Release ↔ Acquire in `Producer::look`: the records are read, also by the last consumer.
+            // Release ↔ Acquire in `Producer::look`: the records are read, also by the last
+            // consumer.
             self.end.header().read.store(position, Ordering::Release);
         }
     }
@@ -411,7 +423,8 @@ impl Consumer {
     }
 }
 
-/// Bytes between the positions of the two sides. What one side has read of the other one may be old, or wrong.
+/// Bytes between the positions of the two sides. What one side has read of the other one may be
+/// old, or wrong.
 fn bytes_between(popped: u64, pushed: u64, geometry: Geometry) -> usize {
     let inside = pushed.wrapping_sub(popped) as i64;
     inside.clamp(0, geometry.len as i64) as usize * WORD
@@ -421,8 +434,8 @@ fn bytes_between(popped: u64, pushed: u64, geometry: Geometry) -> usize {
 macro_rules! both {
     ($($side:ident)*) => {$(
         impl $side {
-            /// Bytes that the queue always has room for. Each record counts as its length and 8 more, rounded up to 8 bytes, and from 512 on
-            /// to 64.
+            /// Bytes that the queue always has room for. Each record counts as its length and 8
+            /// more, rounded up to 8 bytes, and from 512 on to 64.
             #[inline]
             pub fn capacity(&self) -> usize {
                 self.geometry.capacity()
@@ -435,7 +448,8 @@ macro_rules! both {
 
             /// Whether the other side has been dropped.
             ///
-            /// `true` also means that all that the dropped handle did happens before this call returns.
+            /// `true` also means that all that the dropped handle did happens before this call
+            /// returns.
             #[inline]
             pub fn is_closed(&self) -> bool {
                 self.end.peer_is_gone()
@@ -459,10 +473,11 @@ macro_rules! both {
 
 both! { Producer Consumer }
 
-/// Room for a record, from [`Producer::try_claim`]. If a claim is dropped or forgotten, the queue is as
-/// it was.
+/// Room for a record, from [`Producer::try_claim`]. If a claim is dropped or forgotten, the queue
+/// is as it was.
 ///
-/// The bytes are those that were in the ring before: zeros or parts of old records. The first byte is aligned to 8 bytes.
+/// The bytes are those that were in the ring before: zeros or parts of old records. The first byte
+/// is aligned to 8 bytes.
 pub type Claim<'a> = bytes::Claim<'a, Producer>;
 
 /// A record in place, from [`Consumer::try_pop`]. Dropping a record gives its room back. A record

@@ -1,10 +1,12 @@
 //! Handles that go on where others stopped: for processes that share a ring, of which one has died.
 //!
-//! Each side stores its position after each record. It may have died before that store, or between the two stores of its mark: the header at the
-//! stored position shows what is missing. A claim that was not committed has changed nothing. A record that the dead consumer had not
-//! dropped is popped again.
+//! Each side stores its position after each record. It may have died before that store, or between
+//! the two stores of its mark: the header at the stored position shows what is missing. A claim
+//! that was not committed has changed nothing. A record that the dead consumer had not dropped is
+//! popped again.
 //!
-//! A process takes a side by a lock that the system gives back when its owner has ended. So all that the owner did happens before.
+//! A process takes a side by a lock that the system gives back when its owner has ended. So all
+//! that the owner did happens before.
 
 use super::head::{Head, words};
 use super::place::Place;
@@ -15,7 +17,8 @@ use crate::queue::{CapacityError, Config};
 use crate::region::{End, ends};
 
 impl Producer {
-    /// A new handle goes on behind the last record. No other thread may use this side of the ring any more.
+    /// A new handle goes on behind the last record. No other thread may use this side of the ring
+    /// any more.
     ///
     /// # Errors
     ///
@@ -49,14 +52,16 @@ impl Producer {
 }
 
 impl Consumer {
-    /// A new handle goes on behind the last record that was dropped. No other thread may use this side of the ring any more.
+    /// A new handle goes on behind the last record that was dropped. No other thread may use this
+    /// side of the ring any more.
     ///
     /// # Errors
     ///
     /// If no consumer can have left the ring so.
     pub(crate) fn resume(mut self) -> Result<Self, Corrupt> {
         let header = self.end.header();
-        // Relaxed, all: as above. The header at the position is ordered by the record before it, which the dead consumer had seen.
+        // Relaxed, all: as above. The header at the position is ordered by the record before it,
+        // which the dead consumer had seen.
         let position = header.popped.position.load(Ordering::Relaxed);
         let stored = header.popped.count.load(Ordering::Relaxed);
         let given = header.read.load(Ordering::Relaxed);
@@ -73,7 +78,8 @@ impl Consumer {
     }
 }
 
-/// A side of a ring, whose handle may stop for ever. For the models and simulated schedules, which have no processes; not stable.
+/// A side of a ring, whose handle may stop for ever. For the models and simulated schedules, which
+/// have no processes; not stable.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Heir(End<Header>, Geometry);

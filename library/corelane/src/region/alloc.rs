@@ -96,7 +96,8 @@ pub(crate) fn try_empty_box<T>() -> Option<Box<MaybeUninit<T>>> {
     Some(unsafe { Box::from_raw(place.cast().as_ptr()) })
 }
 
-/// Called when there is no memory for a clone of `T`. Aborts the process, as the clone of a box does.
+/// Called when there is no memory for a clone of `T`. Aborts the process, as the clone of a box
+/// does.
 pub(crate) fn no_memory<T>() -> T {
     handle_alloc_error(Layout::new::<T>())
 }

@@ -1,4 +1,5 @@
-//! The two ends of a queue: they own its region, tell each other when a side is gone, and free the region.
+//! The two ends of a queue: they own its region, tell each other when a side is gone, and free the
+//! region.
 
 use alloc::alloc::Layout;
 use alloc::boxed::Box;
@@ -77,20 +78,23 @@ impl Side {
     }
 }
 
-/// A handle's part in the shared region of a queue. The drop of a side's last end tells the other side.
+/// A handle's part in the shared region of a queue. The drop of a side's last end tells the other
+/// side.
 pub(crate) struct End<H: State> {
     pub(super) header: NonNull<Head<H>>,
     pub(super) slots: H::Slots,
     pub(super) side: Side,
-    /// A box that all ends share. The last end frees it. Each end in memory that processes share has a box of its own.
+    /// A box that all ends share. The last end frees it. Each end in memory that processes share
+    /// has a box of its own.
     ///
-    /// A raw pointer, because the drop of an end must not take the handle's address. A handle whose address is never
-    /// taken stays in registers, and a push needs a store less.
+    /// A raw pointer, because the drop of an end must not take the handle's address. A handle whose
+    /// address is never taken stays in registers, and a push needs a store less.
     pub(super) shared: *mut Shared<H>,
 }
 
-// SAFETY: an end gives access to the header, which threads may share, and to items, which it may move to another thread only if
-// they are `Send`. An end isn't `Sync`. Algorithms with one thread on a side don't duplicate it.
+// SAFETY: an end gives access to the header, which threads may share, and to items, which it may
+// move to another thread only if they are `Send`. An end isn't `Sync`. Algorithms with one thread
+// on a side don't duplicate it.
 unsafe impl<H: State> Send for End<H> where H::Item: Send {}
 
 /// Both ends of a new queue with slots of `shape`, whose number comes from [`slots_for`].
@@ -104,8 +108,8 @@ pub(crate) fn ends<H: State>(
     let shared = try_box(MaybeUninit::<Shared<H>>::uninit())
         .map_err(|_| CapacityError::OutOfMemory { bytes: places.all.size() })?;
     let region = Region::new(memory, places.all, places.all.size() - places.slots)?;
-    // SAFETY: the layout has room for `Head<H>` at its start, then for variables and slots, each aligned, and no other
-    // thread knows the region yet.
+    // SAFETY: the layout has room for `Head<H>` at its start, then for variables and slots, each
+    // aligned, and no other thread knows the region yet.
     let slots = unsafe {
         region.base.cast().write(Head { present: Presence::new(), header });
         let (variables, slots) = (places.variables, places.slots);
@@ -126,7 +130,8 @@ pub(crate) fn slots_for<H: State>(capacity: usize, unused: usize) -> Result<usiz
     slots_up_to::<H>(usize::MAX, capacity, unused)
 }
 
-/// As [`slots_for`], but at most `limit` slots, a power of two: as many as the algorithm can distinguish.
+/// As [`slots_for`], but at most `limit` slots, a power of two: as many as the algorithm can
+/// distinguish.
 pub(crate) fn slots_up_to<H: State>(
     limit: usize,
     capacity: usize,
@@ -161,7 +166,8 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// The places of a queue with these parts, and the memory that can hold them. Not generic: it is compiled once.
+    /// The places of a queue with these parts, and the memory that can hold them. Not generic: it
+    /// is compiled once.
     pub(super) fn new(
         memory: Memory,
         head: Layout,
@@ -216,7 +222,8 @@ impl<H: State> End<H> {
 
     /// Whether this is the only end of its side.
     ///
-    /// Then it stays the only end until it is duplicated, and all that other ends did happens before this call returns.
+    /// Then it stays the only end until it is duplicated, and all that other ends did happens
+    /// before this call returns.
     pub(crate) fn is_only(&self) -> bool {
         self.present().is_only(self.side)
     }
@@ -251,14 +258,16 @@ impl<H: State> Drop for End<H> {
 /// `shared` belongs to an end that is not used any more.
 #[inline(never)]
 unsafe fn leave<H: State>(shared: *mut Shared<H>, side: Side) {
-    // SAFETY: this end is not gone yet, so no end has freed `shared` and its header. After `leave` another one may.
+    // SAFETY: this end is not gone yet, so no end has freed `shared` and its header. After `leave`
+    // another one may.
     let (present, is_counted, is_own) = unsafe {
         let region = &(*shared).region;
         (&(*shared).head().as_ref().present, region.is_counted, region.is_shared())
     };
     let is_last = is_counted && present.leave(side);
     if is_last || is_own {
-        // SAFETY: all other ends are gone as well, or have a box of their own, and this was the last use here.
+        // SAFETY: all other ends are gone as well, or have a box of their own, and this was the
+        // last use here.
         drop(unsafe { Box::from_raw(shared) });
     }
 }

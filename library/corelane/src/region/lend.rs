@@ -51,8 +51,8 @@ impl<T, H: State<Item = T, Slots: LendableSlots<T>>> End<H> {
     /// This is the producer's end, and the `n` slots from `position` on are free.
     pub(crate) unsafe fn lend_slots(&mut self, position: u64, n: usize) -> LentSlots<'_, T> {
         let [first, second] = self.run(position, n, Cells::run_to_fill);
-        // SAFETY: by the caller's contract only this side accesses both runs of slots, and the runs do not overlap,
-        // because `n` is at most the number of slots.
+        // SAFETY: by the caller's contract only this side accesses both runs of slots, and the runs
+        // do not overlap, because `n` is at most the number of slots.
         unsafe { (from_raw_parts_mut(first.0, first.1), from_raw_parts_mut(second.0, second.1)) }
     }
 
@@ -76,7 +76,8 @@ impl<T, H: State<Item = T, Slots: LendableSlots<T>>> End<H> {
     ///
     /// # Safety
     ///
-    /// The `n` slots from `position` on hold items, which no other thread can take or change while the answer is used.
+    /// The `n` slots from `position` on hold items, which no other thread can take or change while
+    /// the answer is used.
     #[cfg(feature = "literature")]
     pub(crate) unsafe fn items(&self, position: u64, n: usize) -> (&[T], &[T]) {
         let [first, second] = self.run(position, n, Cells::run_to_empty);

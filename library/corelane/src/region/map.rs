@@ -42,11 +42,11 @@ pub(super) fn huge_pages(size: usize) -> Option<Mapping> {
     Some((NonNull::new(base.cast())?, len, Backing::TransparentHugePages))
 }
 
-/// `size` bytes, whose last `tail` bytes are mapped a second time right behind them. The bytes before the tail are
-/// whole pages.
+/// `size` bytes, whose last `tail` bytes are mapped a second time right behind them. The bytes
+/// before the tail are whole pages.
 ///
-/// A child process gets a copy of the bytes before the tail, as of any private memory. It gets no tail, since it would
-/// share the tail with its parent.
+/// A child process gets a copy of the bytes before the tail, as of any private memory. It gets no
+/// tail, since it would share the tail with its parent.
 pub(super) fn mirrored(size: usize, tail: usize) -> Option<Mapping> {
     // The system would end the process by a signal.
     if getrlimit(Resource::Fsize).current.is_some_and(|most| most < tail as u64) {
@@ -55,8 +55,8 @@ pub(super) fn mirrored(size: usize, tail: usize) -> Option<Mapping> {
     let file = memfd_create("corelane", MemfdFlags::CLOEXEC).ok()?;
     ftruncate(&file, tail as u64).ok()?;
     let total = size + tail;
-    // SAFETY: a new private mapping at an address of the kernel's choice. The two maps then replace parts of only this
-    // mapping, and both have the file's length. The advice changes no content.
+    // SAFETY: a new private mapping at an address of the kernel's choice. The two maps then replace
+    // parts of only this mapping, and both have the file's length. The advice changes no content.
     unsafe {
         let base = mmap_anonymous(ptr::null_mut(), total, READ_WRITE, MapFlags::PRIVATE).ok()?;
         let at = |offset| base.cast::<u8>().add(offset).cast::<c_void>();

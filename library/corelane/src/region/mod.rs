@@ -1,4 +1,5 @@
-//! Where the shared part of a queue lives: one header and an array of slots, with no pointer inside.
+//! Where the shared part of a queue lives: one header and an array of slots, with no pointer
+//! inside.
 
 mod alloc;
 mod end;

@@ -4,10 +4,12 @@ use super::end::Side;
 use crate::memory::{AtomicU64, Ordering};
 use crate::pad::Padded;
 
-/// How many ends each side has, and how often a side was taken over. Read only where a call would fail.
+/// How many ends each side has, and how often a side was taken over. Read only where a call would
+/// fail.
 ///
-/// A half for each side: 20 bits for the ends, and 12 bits for an epoch, which grows when a process takes the side of a queue that
-/// processes share. So a change that was decided before a take-over fails.
+/// A half for each side: 20 bits for the ends, and 12 bits for an epoch, which grows when a process
+/// takes the side of a queue that processes share. So a change that was decided before a take-over
+/// fails.
 #[repr(C)]
 pub(crate) struct Presence(pub(super) Padded<AtomicU64>);
 
@@ -58,17 +60,19 @@ impl Presence {
         side.ends(self.0.load(Ordering::Acquire)) == 1
     }
 
-    /// One more end, made of an existing one. Whether there were fewer than [`MOST_ENDS`]; the new end counts also if not.
+    /// One more end, made of an existing one. Whether there were fewer than [`MOST_ENDS`]; the new
+    /// end counts also if not.
     pub(super) fn enter(&self, side: Side) -> bool {
         // Relaxed: the thread that uses the new end got it from this thread.
         side.ends(self.0.fetch_add(side.one(), Ordering::Relaxed)) < MOST_ENDS
     }
 
-    /// One end less. Whether it was the last one of both sides: then all that others did happens before this call returns.
+    /// One end less. Whether it was the last one of both sides: then all that others did happens
+    /// before this call returns.
     #[inline]
     pub(super) fn leave(&self, side: Side) -> bool {
-        // Release ↔ Acquire in `is_gone` and `is_only`: all that this end did with the queue. Release also ↔ Acquire
-        // of the last end here: all that the other ends did with the queue.
+        // Release ↔ Acquire in `is_gone` and `is_only`: all that this end did with the queue.
+        // Release also ↔ Acquire of the last end here: all that the other ends did with the queue.
         let before = self.0.fetch_add(side.one().wrapping_neg(), Ordering::AcqRel);
         side.ends(before) == 1 && side.other().ends(before) == 0
     }

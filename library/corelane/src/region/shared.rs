@@ -116,8 +116,8 @@ pub(crate) enum Leaves {
 ///
 /// # Safety
 ///
-/// [`found`] has made this queue of this shape at `base`, a part of the mapping. No other end of this side is used any more, or the algorithm
-/// allows several.
+/// [`found`] has made this queue of this shape at `base`, a part of the mapping. No other end of
+/// this side is used any more, or the algorithm allows several.
 pub(crate) unsafe fn join<H: State<Slots: Attach>>(
     mapping: Arc<Mapping>,
     base: NonNull<u8>,
@@ -174,7 +174,8 @@ impl Presence {
         loop {
             let epoch = Self::epoch(side, seen) % MOST_EPOCHS + 1;
             let taken = (seen & !(HALF << side.shift())) | ((epoch * EPOCH + 1) << side.shift());
-            // Release ↔ Acquire in `seen`: the lock of the owner is taken already. Relaxed where it fails: it is tried again.
+            // Release ↔ Acquire in `seen`: the lock of the owner is taken already. Relaxed where it
+            // fails: it is tried again.
             match self.0.compare_exchange(seen, taken, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return,
                 Err(found) => seen = found,
@@ -182,12 +183,14 @@ impl Presence {
         }
     }
 
-    /// The owners of this side are dead or gone: the side has no end, unless it was taken since `seen` was read. Whatever the other side did since.
+    /// The owners of this side are dead or gone: the side has no end, unless it was taken since
+    /// `seen` was read. Whatever the other side did since.
     pub(crate) fn bury(&self, side: Side, seen: u64) -> bool {
         let (half, mut now) = (HALF << side.shift(), seen);
         loop {
             let gone = now & !(ENDS << side.shift());
-            // Release ↔ Acquire in `is_gone`: that the owner was found dead. Relaxed where it fails: it is tried again.
+            // Release ↔ Acquire in `is_gone`: that the owner was found dead. Relaxed where it
+            // fails: it is tried again.
             match self.0.compare_exchange(now, gone, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return true,
                 Err(found) if (found ^ seen) & half == 0 => now = found,

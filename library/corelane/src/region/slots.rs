@@ -38,8 +38,8 @@ pub trait Slots: Clone {
     ///
     /// # Safety
     ///
-    /// `variables` and `slots` point to memory of these layouts, which nothing else uses while the array
-    /// lives.
+    /// `variables` and `slots` point to memory of these layouts, which nothing else uses while the
+    /// array lives.
     unsafe fn init(variables: NonNull<u8>, slots: NonNull<u8>, shape: Self::Shape) -> Self;
 
     /// Ends the life of the slots. There are no items any more.
@@ -75,8 +75,8 @@ impl<T> Slots for Cells<T> {
     }
 
     unsafe fn init(_: NonNull<u8>, slots: NonNull<u8>, len: usize) -> Self {
-        // SAFETY: by the caller's contract there are `len` slots. Queues whose number of slots is no power of two leave
-        // out the positions without a slot.
+        // SAFETY: by the caller's contract there are `len` slots. Queues whose number of slots is
+        // no power of two leave out the positions without a slot.
         unsafe { Self::new(slots.cast(), len) }
     }
 
@@ -93,7 +93,8 @@ impl Slots for Words {
 
     /// All words are 0.
     unsafe fn init(variables: NonNull<u8>, slots: NonNull<u8>, len: usize) -> Self {
-        // SAFETY: by the caller's contract there are `len` slots. A region begins at a cache line, and slots lie at lines in it.
+        // SAFETY: by the caller's contract there are `len` slots. A region begins at a cache line,
+        // and slots lie at lines in it.
         unsafe {
             slots.cast::<u64>().write_bytes(0, WORDS_BEFORE + len);
             Self::attach(variables, slots, len)

@@ -6,14 +6,15 @@ use crate::memory::{AtomicU64, Ordering};
 use crate::queue::{Info, Sides, TryPopError, TryPushError};
 use crate::region::Run;
 
-/// One thread of a side at a time. The calls of other threads say busy. DPDK calls this *head/tail sync*.
+/// One thread of a side at a time. The calls of other threads say busy. DPDK calls this *head/tail
+/// sync*.
 ///
-/// A call never waits. A consumer can look at items before it pops any, because no other consumer can take these items:
-/// [`Consumer::peek`]. A producer can take slots before its items exist, and fill only some of these slots:
-/// [`Producer::claim`].
+/// A call never waits. A consumer can look at items before it pops any, because no other consumer
+/// can take these items: [`Consumer::peek`]. A producer can take slots before its items exist, and
+/// fill only some of these slots: [`Producer::claim`].
 ///
-/// Where a call here says busy, DPDK's thread waits. DPDK's word has both positions. The word here has one position,
-/// and whether a thread is in the middle of a call.
+/// Where a call here says busy, DPDK's thread waits. DPDK's word has both positions. The word here
+/// has one position, and whether a thread is in the middle of a call.
 ///
 #[doc = advice!(literature ring_hts)]
 #[derive(Debug)]
@@ -44,8 +45,8 @@ impl Cursors for HeadTail {
     #[inline]
     fn take(&self, wanted: Wanted, end: impl Fn() -> u64) -> Result<Run, Refused> {
         loop {
-            // Acquire ↔ Release in `finish`: the other side's tail that the thread before had read. An older `end`
-            // would be behind the position.
+            // Acquire ↔ Release in `finish`: the other side's tail that the thread before had read.
+            // An older `end` would be behind the position.
             let word = self.word.load(Ordering::Acquire);
             if word & TAKEN != 0 {
                 return Err(Refused::Busy);
@@ -56,7 +57,8 @@ impl Cursors for HeadTail {
             if run.n == 0 {
                 return Err(Refused::Short(Run { position, n: there }));
             }
-            // Acquire as above, once more: a peek without pops leaves the same word, by another store.
+            // Acquire as above, once more: a peek without pops leaves the same word, by another
+            // store.
             let taken = word | TAKEN;
             if self.word.compare_exchange(word, taken, Ordering::Acquire, Ordering::Relaxed).is_ok()
             {
@@ -73,7 +75,8 @@ impl Cursors for HeadTail {
 
     #[inline]
     fn tail(&self) -> u64 {
-        // Acquire ↔ Release in `finish`, also through the exchange of an unfinished call: all accesses to the slots.
+        // Acquire ↔ Release in `finish`, also through the exchange of an unfinished call: all
+        // accesses to the slots.
         self.word.load(Ordering::Acquire) >> 1
     }
 
@@ -92,8 +95,8 @@ impl Cursors for HeadTail {
 }
 
 impl<T, C: Mode> Producer<T, HeadTail, C> {
-    /// Takes up to `n` free slots, to be filled later; none if `n` is 0. Until the claim is dropped, pushes of other
-    /// producers say busy.
+    /// Takes up to `n` free slots, to be filled later; none if `n` is 0. Until the claim is
+    /// dropped, pushes of other producers say busy.
     ///
     /// ```
     /// use corelane::ring::{self, HeadTail, InOrder};
@@ -111,13 +114,13 @@ impl<T, C: Mode> Producer<T, HeadTail, C> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// A claim that is dropped by a panic publishes its items too. A push into a claim doesn't say that consumers are
-    /// gone.
+    /// A claim that is dropped by a panic publishes its items too. A push into a claim doesn't say
+    /// that consumers are gone.
     ///
     /// # Errors
     ///
-    /// As [`try_push`](crate::Producer::try_push): full or closed if no slot is free, and busy while another producer
-    /// is in the middle of a call.
+    /// As [`try_push`](crate::Producer::try_push): full or closed if no slot is free, and busy
+    /// while another producer is in the middle of a call.
     pub fn claim(&mut self, n: usize) -> Result<Claimed<'_, T, C>, TryPushError<()>> {
         let run = match n {
             0 => return Ok(Claimed { producer: self, run: None }),
@@ -130,8 +133,9 @@ impl<T, C: Mode> Producer<T, HeadTail, C> {
 
 /// Free slots of a queue that no other producer can take: see [`Producer::claim`].
 ///
-/// The drop of a claim publishes all its items at once, and makes the other slots free again. If a claim is forgotten,
-/// all pushes say busy for ever. The items that are in the queue when its handles are gone are then never dropped.
+/// The drop of a claim publishes all its items at once, and makes the other slots free again. If a
+/// claim is forgotten, all pushes say busy for ever. The items that are in the queue when its
+/// handles are gone are then never dropped.
 #[must_use = "dropped at once it has kept others away for nothing"]
 pub struct Claimed<'a, T, C: Mode> {
     producer: &'a mut Producer<T, HeadTail, C>,
@@ -159,7 +163,8 @@ impl<T, C: Mode> Claimed<'_, T, C> {
         let Some((run, filled)) = self.run.as_mut().filter(|(run, filled)| *filled < run.n) else {
             return Err(item);
         };
-        // SAFETY: the slot's last item has been taken, and the slot is allocated to this thread alone.
+        // SAFETY: the slot's last item has been taken, and the slot is allocated to this thread
+        // alone.
         unsafe { self.producer.end.slots().write(run.slot(*filled as usize), item) };
         *filled += 1;
         Ok(())
@@ -181,8 +186,8 @@ impl<T, C: Mode> fmt::Debug for Claimed<'_, T, C> {
 }
 
 impl<T, P: Mode> Consumer<T, P, HeadTail> {
-    /// Looks at up to `n` of the oldest items; at none if `n` is 0. Until the answer is dropped, pops of other
-    /// consumers say busy.
+    /// Looks at up to `n` of the oldest items; at none if `n` is 0. Until the answer is dropped,
+    /// pops of other consumers say busy.
     ///
     /// ```
     /// use corelane::ring::{self, HeadTail, InOrder};
@@ -203,8 +208,8 @@ impl<T, P: Mode> Consumer<T, P, HeadTail> {
     ///
     /// # Errors
     ///
-    /// As [`try_pop`](crate::Consumer::try_pop): empty or closed if there is no item, and busy while another consumer
-    /// is in the middle of a call.
+    /// As [`try_pop`](crate::Consumer::try_pop): empty or closed if there is no item, and busy
+    /// while another consumer is in the middle of a call.
     pub fn peek(&mut self, n: usize) -> Result<Peeked<'_, T, P>, TryPopError> {
         let run = match n {
             0 => return Ok(Peeked { consumer: self, run: None }),
@@ -216,8 +221,9 @@ impl<T, P: Mode> Consumer<T, P, HeadTail> {
 
 /// The oldest items of a queue, which no other consumer can take: see [`Consumer::peek`].
 ///
-/// This is an iterator that pops the items. When it is dropped, the items that were not popped stay in the queue. If it
-/// is forgotten, all pops say busy for ever, and the items left in the queue are never dropped.
+/// This is an iterator that pops the items. When it is dropped, the items that were not popped stay
+/// in the queue. If it is forgotten, all pops say busy for ever, and the items left in the queue
+/// are never dropped.
 #[must_use = "dropped at once it has kept others away for nothing"]
 pub struct Peeked<'a, T, P: Mode> {
     consumer: &'a mut Consumer<T, P, HeadTail>,
@@ -242,11 +248,12 @@ impl<T, P: Mode> Peeked<'_, T, P> {
         self.len() == 0
     }
 
-    /// These items. The second slice is empty unless the run crosses the end of the ring. It is always empty in
-    /// [mirrored](crate::Memory::Mirrored) memory.
+    /// These items. The second slice is empty unless the run crosses the end of the ring. It is
+    /// always empty in [mirrored](crate::Memory::Mirrored) memory.
     pub fn as_slices(&self) -> (&[T], &[T]) {
         let rest = self.rest();
-        // SAFETY: the slots hold items, and are reserved to this thread until the drop; the slices borrow `self`.
+        // SAFETY: the slots hold items, and are reserved to this thread until the drop; the slices
+        // borrow `self`.
         unsafe { self.consumer.end.items(rest.position, rest.n as usize) }
     }
 }

@@ -3,7 +3,8 @@ use crate::memory::{AtomicU64, Ordering, pause};
 use crate::queue::{Info, Sides};
 use crate::region::Run;
 
-/// Threads of a side finish in the order in which they began: a later thread waits for all earlier ones.
+/// Threads of a side finish in the order in which they began: a later thread waits for all earlier
+/// ones.
 #[derive(Debug)]
 #[repr(C)]
 pub struct InOrder {
@@ -31,8 +32,9 @@ impl Cursors for InOrder {
 
     #[inline]
     fn take(&self, wanted: Wanted, end: impl Fn() -> u64) -> Result<Run, Refused> {
-        // Acquire ↔ Release of the exchange: the other side's tail that allowed earlier threads to take slots. An older
-        // `end` would be behind `head`, or hide slots that another thread of this side knows.
+        // Acquire ↔ Release of the exchange: the other side's tail that allowed earlier threads to
+        // take slots. An older `end` would be behind `head`, or hide slots that another thread of
+        // this side knows.
         let mut position = self.head.load(Ordering::Acquire);
         loop {
             let there = distance(position, end());
@@ -40,8 +42,8 @@ impl Cursors for InOrder {
             if run.n == 0 {
                 return Err(Refused::Short(Run { position, n: there }));
             }
-            // Release and Acquire ↔ the load above. Fails if `position` is outdated, for any number of slots that seem
-            // to be there.
+            // Release and Acquire ↔ the load above. Fails if `position` is outdated, for any number
+            // of slots that seem to be there.
             match self.head.compare_exchange(
                 position,
                 run.end(),
@@ -56,8 +58,8 @@ impl Cursors for InOrder {
 
     #[inline]
     fn finish(&self, run: Run) {
-        // Acquire ↔ Release below, of the thread before: its accesses, since this thread's store publishes its slots as
-        // well.
+        // Acquire ↔ Release below, of the thread before: its accesses, since this thread's store
+        // publishes its slots as well.
         while self.tail.load(Ordering::Acquire) != run.position {
             pause(1);
         }
@@ -73,8 +75,8 @@ impl Cursors for InOrder {
 
     #[inline]
     fn rests_at(&self, position: u64) -> bool {
-        // Relaxed: any other value means no. A thread that knows of a call sees that call's `head` here, or a later
-        // one.
+        // Relaxed: any other value means no. A thread that knows of a call sees that call's `head`
+        // here, or a later one.
         let is_at = |cursor: &AtomicU64| distance(position, cursor.load(Ordering::Relaxed)) == 0;
         is_at(&self.tail) && is_at(&self.head)
     }

@@ -1,22 +1,24 @@
 // Above 500 lines: one algorithm with its page, both of its sides and its own tests.
 
-//! `ring`, `ring-rts`, `ring-hts`: the plain ring between several producers and several consumers, as in DPDK.
+//! `ring`, `ring-rts`, `ring-hts`: the plain ring between several producers and several consumers,
+//! as in DPDK.
 //!
-//! Each side has two counters. A thread advances its side's `head` by compare-and-swap, and so takes slots that the
-//! other side has published. Then it fills or empties these slots. It waits until its side's `tail` is at the first of
-//! its slots. Then it moves `tail` behind its slots, and so publishes them to the other side. So the threads of a side
-//! finish in the order in which they began.
+//! Each side has two counters. A thread advances its side's `head` by compare-and-swap, and so
+//! takes slots that the other side has published. Then it fills or empties these slots. It waits
+//! until its side's `tail` is at the first of its slots. Then it moves `tail` behind its slots, and
+//! so publishes them to the other side. So the threads of a side finish in the order in which they
+//! began.
 //!
 #![doc = advice!(literature ring)]
 //!
-//! Calls are short: without contention, one compare-and-swap and one store for a slice of any length. With many threads
-//! all threads of a side wait for one cache line.
+//! Calls are short: without contention, one compare-and-swap and one store for a slice of any
+//! length. With many threads all threads of a side wait for one cache line.
 //!
-//! A thread that is stopped in the middle of a push or pop stops all later threads of its side: they spin until the
-//! stopped thread continues. In the end the other side finds no free slot, or no item. With
-//! [relaxed tails](RelaxedTail) the other threads of the side continue, but the slots that they fill or empty stay
-//! invisible until the stopped thread continues. With [one at a time](HeadTail) all other calls of the side say busy, and
-//! no thread spins.
+//! A thread that is stopped in the middle of a push or pop stops all later threads of its side:
+//! they spin until the stopped thread continues. In the end the other side finds no free slot, or
+//! no item. With [relaxed tails](RelaxedTail) the other threads of the side continue, but the slots
+//! that they fill or empty stay invisible until the stopped thread continues. With [one at a
+//! time](HeadTail) all other calls of the side say busy, and no thread spins.
 //!
 //! | | |
 //! |---|---|
@@ -31,13 +33,14 @@
 //! # Departures from the paper
 //!
 //! - Orderings are acquire and release where the paper has sequentially consistent ones.
-//! - A push says [`Full`](TryPushError::Full) only if, as far as it can see, all slots hold items and no pop is
-//!   unfinished. If no slot is free, but another thread is in the middle of a push or pop, the push says
-//!   [`Busy`](TryPushError::Busy). The paper's push says full then too: a thread may find the queue full after another
-//!   thread has found it empty and told the first thread so. A pop says busy only if its side is not in order, or if
-//!   producers have relaxed tails. In the other cases no push behind an unfinished push has returned, so *empty* is right.
-//! - Positions are compared by 47 bits; DPDK's have 32. A thread must not be stopped in the middle of a call while 2⁴⁷
-//!   slots are used.
+//! - A push says [`Full`](TryPushError::Full) only if, as far as it can see, all slots hold items
+//!   and no pop is unfinished. If no slot is free, but another thread is in the middle of a push or
+//!   pop, the push says [`Busy`](TryPushError::Busy). The paper's push says full then too: a thread
+//!   may find the queue full after another thread has found it empty and told the first thread so.
+//!   A pop says busy only if its side is not in order, or if producers have relaxed tails. In the
+//!   other cases no push behind an unfinished push has returned, so *empty* is right.
+//! - Positions are compared by 47 bits; DPDK's have 32. A thread must not be stopped in the middle
+//!   of a call while 2⁴⁷ slots are used.
 //!
 //! ```
 //! use corelane::{TryPushError, ring};
@@ -76,12 +79,14 @@ pub use relaxed_tail::RelaxedTail;
 
 use mode::{Cursors, MOST_SLOTS, Refused, Wanted, distance};
 
-/// How the threads of a side synchronise with each other: [`InOrder`], [`RelaxedTail`] or [`HeadTail`].
+/// How the threads of a side synchronise with each other: [`InOrder`], [`RelaxedTail`] or
+/// [`HeadTail`].
 pub trait Mode: Cursors {}
 
 impl<M: Cursors> Mode for M {}
 
-/// From the consumers' position to the producers' position there are items that no consumer has taken.
+/// From the consumers' position to the producers' position there are items that no consumer has
+/// taken.
 #[derive(Debug)]
 #[repr(C)]
 struct Header<T, P, C> {
@@ -112,7 +117,8 @@ impl<T, P: Mode, C: Mode> State for Header<T, P, C> {
     }
 }
 
-/// A queue for at least `capacity` items, between any number of threads on either side, both in order.
+/// A queue for at least `capacity` items, between any number of threads on either side, both in
+/// order.
 ///
 /// # Errors
 ///
@@ -232,7 +238,8 @@ impl<T, P: Mode, C: Mode> Producer<T, P, C> {
         T: Copy,
     {
         for (i, item) in items.iter().enumerate() {
-            // SAFETY: the last items of these slots have been taken, and the slots are allocated to this thread alone.
+            // SAFETY: the last items of these slots have been taken, and the slots are allocated to
+            // this thread alone.
             unsafe { self.end.slots().write(run.slot(i), *item) };
         }
         self.end.header().producers.finish(run);
@@ -240,12 +247,13 @@ impl<T, P: Mode, C: Mode> Producer<T, P, C> {
 
     /// Pushes copies of all `items`, in consecutive slots, or none: DPDK's *bulk*.
     ///
-    /// [`push_slice`](queue::Producer::push_slice) pushes as many as there is room for: DPDK's *burst*.
+    /// [`push_slice`](queue::Producer::push_slice) pushes as many as there is room for: DPDK's
+    /// *burst*.
     ///
     /// # Errors
     ///
-    /// As [`try_push`](queue::Producer::try_push), if there is no room for all items. More items than the capacity
-    /// always fail.
+    /// As [`try_push`](queue::Producer::try_push), if there is no room for all items. More items
+    /// than the capacity always fail.
     pub fn push_bulk(&mut self, items: &[T]) -> Result<(), TryPushError<()>>
     where
         T: Copy,
@@ -268,7 +276,8 @@ impl<T, P: Mode, C: Mode> queue::Producer for Producer<T, P, C> {
             Ok(run) => run,
             Err(refused) => return Err(self.refusal(refused, item)),
         };
-        // SAFETY: the slot's last item has been taken, and the slot is allocated to this thread alone.
+        // SAFETY: the slot's last item has been taken, and the slot is allocated to this thread
+        // alone.
         unsafe { self.end.slots().write(run.position, item) };
         self.end.header().producers.finish(run);
         Ok(())
@@ -350,8 +359,9 @@ impl<T, P: Mode, C: Mode> Consumer<T, P, C> {
     ///
     /// # Errors
     ///
-    /// As [`try_pop`](Self::try_pop); [`Empty`](TryPopError::Empty) also if there are fewer items than `into` has room
-    /// for. After the queue [is closed](Self::is_closed), [`pop_slice`](Self::pop_slice) pops the last items.
+    /// As [`try_pop`](Self::try_pop); [`Empty`](TryPopError::Empty) also if there are fewer items
+    /// than `into` has room for. After the queue [is closed](Self::is_closed),
+    /// [`pop_slice`](Self::pop_slice) pops the last items.
     pub fn pop_bulk(&mut self, into: &mut [T]) -> Result<(), TryPopError>
     where
         T: Copy,
@@ -427,7 +437,8 @@ handles! {
     [T, P: Mode, C: Mode] Consumer<T, P, C>: consumer of T;
 }
 
-/// The queue whose producers are in mode `P` and whose consumers are in mode `C`, for code that is generic over queues.
+/// The queue whose producers are in mode `P` and whose consumers are in mode `C`, for code that is
+/// generic over queues.
 ///
 /// Its [`INFO`](Queue::INFO) is that of the ring with both sides in the producers' mode.
 #[derive(Debug)]
@@ -568,7 +579,8 @@ mod tests {
         check::<HeadTail>();
     }
 
-    /// Unpublished items aren't dropped, nor are any others, since it isn't known which slots hold items.
+    /// Unpublished items aren't dropped, nor are any others, since it isn't known which slots hold
+    /// items.
     #[test]
     fn a_forgotten_claim_leaks() {
         let item = alloc::sync::Arc::new(());

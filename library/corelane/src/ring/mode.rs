@@ -5,7 +5,8 @@ use core::fmt;
 use crate::queue::Info;
 use crate::region::Run;
 
-/// Bits of the shortest position. Positions are compared by these, and the sides may differ in the others.
+/// Bits of the shortest position. Positions are compared by these, and the sides may differ in the
+/// others.
 pub(super) const POSITION_BITS: u32 = 47;
 
 /// Most slots of a ring. With as many, two positions a lap apart still differ.
@@ -54,8 +55,8 @@ pub enum Refused {
 
 /// How far one side has come, and how its threads synchronise with each other.
 ///
-/// A thread [takes](Self::take) slots, fills or empties them, and [finishes](Self::finish). Then its side's
-/// [`tail`](Self::tail) moves behind these slots, at once or later.
+/// A thread [takes](Self::take) slots, fills or empties them, and [finishes](Self::finish). Then
+/// its side's [`tail`](Self::tail) moves behind these slots, at once or later.
 pub trait Cursors: fmt::Debug + Send + Sync + Sized + 'static {
     /// The ring with both sides in this mode.
     const INFO: Info;
@@ -79,6 +80,7 @@ pub trait Cursors: fmt::Debug + Send + Sync + Sized + 'static {
     /// Whether no thread of the side is in the middle of a call, and the side is at `position`.
     fn rests_at(&self, position: u64) -> bool;
 
-    /// The position of the side, when all its handles are gone. `None` if a handle has left slots unfinished.
+    /// The position of the side, when all its handles are gone. `None` if a handle has left slots
+    /// unfinished.
     fn done(&self) -> Option<u64>;
 }

@@ -3,16 +3,16 @@ use crate::memory::{AtomicU64, Ordering};
 use crate::queue::{Info, Sides};
 use crate::region::Run;
 
-/// Threads of a side finish in any order. Of the threads that are in a call at the same time, the last to finish
-/// publishes the slots of all of them: DPDK's *relaxed tail sync*.
+/// Threads of a side finish in any order. Of the threads that are in a call at the same time, the
+/// last to finish publishes the slots of all of them: DPDK's *relaxed tail sync*.
 ///
-/// A call never waits. While a call is unfinished, other calls take slots until an eighth of the ring, or 2¹⁷ slots, lies
-/// behind the start of the unfinished call. Then the other calls say busy. In a ring of fewer than eight slots they do so
-/// at once.
+/// A call never waits. While a call is unfinished, other calls take slots until an eighth of the
+/// ring, or 2¹⁷ slots, lies behind the start of the unfinished call. Then the other calls say busy.
+/// In a ring of fewer than eight slots they do so at once.
 ///
-/// - The slots of a finished call are invisible to the other side while a call that began earlier or at the same time
-///   is unfinished. A pop then says busy. DPDK's pop says empty, which is not linearizable (§2.2): the push of an
-///   invisible item may have returned.
+/// - The slots of a finished call are invisible to the other side while a call that began earlier
+///   or at the same time is unfinished. A pop then says busy. DPDK's pop says empty, which is not
+///   linearizable (§2.2): the push of an invisible item may have returned.
 /// - Where a call here says busy, DPDK's thread waits.
 ///
 #[doc = advice!(literature ring_rts)]
@@ -27,8 +27,9 @@ pub struct RelaxedTail {
     most: u64,
 }
 
-/// A position, and the last 17 bits of a number of calls. At most 2¹⁶ calls are unfinished, one for each handle. At
-/// most [`MOST_APART`] calls can finish while the position stays. So no word occurs again meanwhile.
+/// A position, and the last 17 bits of a number of calls. At most 2¹⁶ calls are unfinished, one for
+/// each handle. At most [`MOST_APART`] calls can finish while the position stays. So no word occurs
+/// again meanwhile.
 #[derive(Clone, Copy)]
 struct Word(u64);
 
@@ -78,11 +79,11 @@ impl Cursors for RelaxedTail {
     #[inline]
     fn take(&self, wanted: Wanted, end: impl Fn() -> u64) -> Result<Run, Refused> {
         loop {
-            // Relaxed: if the `head` loaded next is before this `tail`, the distance is large. Then another thread was
-            // in the middle of a call a moment ago.
+            // Relaxed: if the `head` loaded next is before this `tail`, the distance is large. Then
+            // another thread was in the middle of a call a moment ago.
             let tail = Word(self.tail.load(Ordering::Relaxed));
-            // Acquire ↔ Release of the exchange below: the other side's tail that allowed earlier threads to take
-            // slots.
+            // Acquire ↔ Release of the exchange below: the other side's tail that allowed earlier
+            // threads to take slots.
             let head = Word(self.head.load(Ordering::Acquire));
             let position = head.position();
             if distance(tail.position(), position) > self.most {
@@ -116,7 +117,8 @@ impl Cursors for RelaxedTail {
             if next.counts_like(head) {
                 next = head;
             }
-            // Release ↔ Acquire in `tail`, also through the exchanges of other threads: all accesses to the slots.
+            // Release ↔ Acquire in `tail`, also through the exchanges of other threads: all
+            // accesses to the slots.
             match self.tail.compare_exchange(tail, next.0, Ordering::Release, Ordering::Acquire) {
                 Ok(_) => return,
                 Err(found) => tail = found,
@@ -159,7 +161,8 @@ mod tests {
         assert!(next.counts_like(Word::new(9, 1 << 17)) && !next.counts_like(last));
     }
 
-    /// Two unfinished calls: neither publishes its slots before the other has finished, in any order.
+    /// Two unfinished calls: neither publishes its slots before the other has finished, in any
+    /// order.
     #[test]
     fn the_last_shows_all() {
         for first_is_done_first in [true, false] {

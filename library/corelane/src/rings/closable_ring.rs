@@ -1,4 +1,5 @@
-//! A ring that can be closed. Threads get positions by fetch-and-add (Morrison, Afek 2013, §4.1 and Fig. 3).
+//! A ring that can be closed. Threads get positions by fetch-and-add (Morrison, Afek 2013, §4.1 and
+//! Fig. 3).
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -16,7 +17,8 @@ const CLOSED: u64 = 1;
 /// How often a thread tries to put an item into a ring before it closes the ring.
 const MOST_TRIES: u64 = limit(10, 1);
 
-/// How often a thread looks for an item that another thread is about to write, before it gives the position up.
+/// How often a thread looks for an item that another thread is about to write, before it gives the
+/// position up.
 const MOST_LOOKS: u64 = limit(100, 1);
 
 /// A ring of slots.
@@ -24,7 +26,8 @@ const MOST_LOOKS: u64 = limit(100, 1);
 pub(super) struct ClosableRing<S> {
     /// Behind all positions that pops have got.
     head: Padded<AtomicU64>,
-    /// Behind all positions that pushes have got, or that have been left out; and whether the ring is [`CLOSED`].
+    /// Behind all positions that pushes have got, or that have been left out; and whether the ring
+    /// is [`CLOSED`].
     tail: Padded<AtomicU64>,
     slots: Box<[S]>,
 }
@@ -36,7 +39,8 @@ impl<S: RingSlot> ClosableRing<S> {
         1 << if addresses < laps { addresses } else { laps }
     };
 
-    /// An empty ring of `n` slots, a power of two, if there is memory for it. Positions start at `first`.
+    /// An empty ring of `n` slots, a power of two, if there is memory for it. Positions start at
+    /// `first`.
     pub(super) fn new(n: usize, first: u64) -> Option<Self> {
         let all = n as u64 * STEP;
         let first = first & !(all - 1);
@@ -54,8 +58,8 @@ impl<S: RingSlot> ClosableRing<S> {
         (&self.slots[spread::<S>(index, n)], Lap::of::<S>(index, n))
     }
 
-    /// Appends `item`. Fails if the ring is closed. Closes the ring, and fails, if the ring is full or too many tries
-    /// have failed.
+    /// Appends `item`. Fails if the ring is closed. Closes the ring, and fails, if the ring is full
+    /// or too many tries have failed.
     #[inline]
     pub(super) fn push(&self, mut item: S::Item) -> Result<(), S::Item> {
         for _ in 0..MOST_TRIES {
@@ -65,7 +69,8 @@ impl<S: RingSlot> ClosableRing<S> {
                 return Err(item);
             }
             let (slot, lap) = self.at(position);
-            // SAFETY: no other push gets this position, and it is the slot's only position in this lap.
+            // SAFETY: no other push gets this position, and it is the slot's only position in this
+            // lap.
             item = match unsafe { slot.put(lap, item, || self.is_given(position)) } {
                 Ok(()) => return Ok(()),
                 Err(item) => item,
@@ -85,15 +90,16 @@ impl<S: RingSlot> ClosableRing<S> {
         is_before(position, self.head.load(Ordering::Relaxed))
     }
 
-    /// Removes the oldest item. `None` if the ring was empty at a moment of the call. If the ring was closed before the
-    /// call, it stays empty.
+    /// Removes the oldest item. `None` if the ring was empty at a moment of the call. If the ring
+    /// was closed before the call, it stays empty.
     #[inline]
     pub(super) fn pop(&self) -> Option<S::Item> {
         loop {
             // Acquire ↔ Release of the same addition: what the pops of earlier positions observed.
             let position = self.head.fetch_add(STEP, Ordering::AcqRel);
             let (slot, lap) = self.at(position);
-            // SAFETY: no other pop gets this position, and it is the slot's only position in this lap.
+            // SAFETY: no other pop gets this position, and it is the slot's only position in this
+            // lap.
             if let Some(item) = unsafe { slot.take(lap) } {
                 return Some(item);
             }
@@ -103,8 +109,8 @@ impl<S: RingSlot> ClosableRing<S> {
                 return Some(item);
             }
             let next = position.wrapping_add(STEP);
-            // Relaxed: the value is no older than the value that this thread, or a pop of an earlier position, has
-            // observed.
+            // Relaxed: the value is no older than the value that this thread, or a pop of an
+            // earlier position, has observed.
             let tail = self.tail.load(Ordering::Relaxed);
             if !is_before(next, tail & !CLOSED) {
                 self.catch_up(tail, next);
@@ -116,7 +122,8 @@ impl<S: RingSlot> ClosableRing<S> {
     /// As [`pop`](Self::pop), from a closed ring. Takes no position if pops have got all positions.
     #[cold]
     pub(super) fn pop_rest(&self) -> Option<S::Item> {
-        // Relaxed: the thread that observed the ring closed has observed all its positions, and no push gets more.
+        // Relaxed: the thread that observed the ring closed has observed all its positions, and no
+        // push gets more.
         let head = self.head.load(Ordering::Relaxed);
         let tail = self.tail.load(Ordering::Relaxed) & !CLOSED;
         is_before(head, tail).then(|| self.pop())?
@@ -135,7 +142,8 @@ impl<S: RingSlot> ClosableRing<S> {
         }
     }
 
-    /// Moves `tail` on to `head`, so that pushes need not try the positions between. No push gets these positions.
+    /// Moves `tail` on to `head`, so that pushes need not try the positions between. No push gets
+    /// these positions.
     #[cold]
     fn catch_up(&self, mut tail: u64, mut head: u64) {
         while tail & CLOSED == 0 && is_before(tail, head) {
@@ -147,7 +155,8 @@ impl<S: RingSlot> ClosableRing<S> {
         }
     }
 
-    /// Leaves out the positions from `start` to `end`, which this thread has got in place of pushes.
+    /// Leaves out the positions from `start` to `end`, which this thread has got in place of
+    /// pushes.
     fn leave_out(&self, start: u64, end: u64) {
         let positions = (0..end.wrapping_sub(start)).step_by(STEP as usize);
         for (slot, lap) in positions.map(|i| self.at(start.wrapping_add(i))) {
@@ -156,8 +165,8 @@ impl<S: RingSlot> ClosableRing<S> {
         }
     }
 
-    /// Number of positions from head to tail, at most all slots. Some may have no item: a push that fails at a position
-    /// leaves it out.
+    /// Number of positions from head to tail, at most all slots. Some may have no item: a push that
+    /// fails at a position leaves it out.
     pub(super) fn len(&self) -> usize {
         // Relaxed: a snapshot. `tail` may be the older value.
         let head = self.head.load(Ordering::Relaxed);
@@ -168,9 +177,9 @@ impl<S: RingSlot> ClosableRing<S> {
     /// Whether the ring seemed empty at a moment of the call. Takes no position.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        // Acquire ↔ Release in `pop`, and in the slot likewise: the three loads take effect in this order. So when the
-        // slot was read, the slot had no item, pops had got all earlier positions, and no push had got a later
-        // position.
+        // Acquire ↔ Release in `pop`, and in the slot likewise: the three loads take effect in this
+        // order. So when the slot was read, the slot had no item, pops had got all earlier
+        // positions, and no push had got a later position.
         let head = self.head.load(Ordering::Acquire);
         let (slot, lap) = self.at(head);
         let tail = || self.tail.load(Ordering::Relaxed) & !CLOSED;

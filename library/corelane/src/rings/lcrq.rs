@@ -1,15 +1,15 @@
-//! `lcrq`: an unbounded queue between several producers and several consumers, a list of rings whose slots are two
-//! words that are exchanged together.
+//! `lcrq`: an unbounded queue between several producers and several consumers, a list of rings
+//! whose slots are two words that are exchanged together.
 //!
-//! A push or pop gets a position by fetch-and-add, which never fails. Then the push and the pop with the same position
-//! meet in a slot, and the first exchange decides. A pop that finds no item there gives the position up, and its push tries
-//! the next position. After too many failed tries, or if the ring is full, a push closes the ring and [appends
-//! another](super).
+//! A push or pop gets a position by fetch-and-add, which never fails. Then the push and the pop
+//! with the same position meet in a slot, and the first exchange decides. A pop that finds no item
+//! there gives the position up, and its push tries the next position. After too many failed tries,
+//! or if the ring is full, a push closes the ring and [appends another](super).
 //!
 #![doc = advice!(lcrq)]
 //!
-//! [Tokens](crate::slot::Token) are items of one word that is never zero: boxes, references, non-zero numbers.
-//! [`boxed_queue`] takes items of any type, and puts each into a box.
+//! [Tokens](crate::slot::Token) are items of one word that is never zero: boxes, references,
+//! non-zero numbers. [`boxed_queue`] takes items of any type, and puts each into a box.
 //!
 //! | | |
 //! |---|---|
@@ -26,7 +26,8 @@
 //!
 //! # Departures from the paper
 //!
-//! - A word contains the lap in which the slot was used, and not the position: the slot's index gives the rest.
+//! - A word contains the lap in which the slot was used, and not the position: the slot's index
+//!   gives the rest.
 //! - Rings are freed by hazard pointers, which a handle keeps from call to call; see [`rings`].
 //!
 //! ```
@@ -57,8 +58,8 @@ use crate::slot::Token;
 /// Whether a pop of a later lap has visited the slot while it held an item of this lap.
 const UNSAFE: u64 = 1;
 
-/// The contents of a slot: first the lap in which it was used last, and whether it is [`UNSAFE`]; then the token, or
-/// none.
+/// The contents of a slot: first the lap in which it was used last, and whether it is [`UNSAFE`];
+/// then the token, or none.
 #[derive(Debug, Clone, Copy)]
 struct Pair {
     word: u64,
@@ -158,8 +159,8 @@ impl<T: Token> rings::RingSlot for DoubleSlot<T> {
 
     #[inline]
     unsafe fn put(&self, lap: Lap, item: T, is_given: impl FnOnce() -> bool) -> Result<(), T> {
-        // Acquire ↔ Release in `take_or_give_up`: a push that finds the slot unsafe sees that a pop has got its
-        // position.
+        // Acquire ↔ Release in `take_or_give_up`: a push that finds the slot unsafe sees that a pop
+        // has got its position.
         let old = self.load(Ordering::Acquire);
         let is_free = old.token.is_none() && is_before(old.lap(), lap.number());
         if !is_free || old.is_unsafe() && is_given() {
@@ -167,7 +168,8 @@ impl<T: Token> rings::RingSlot for DoubleSlot<T> {
         }
         let number = number_of(item);
         let new = Pair { word: lap.number(), token: Some(number) };
-        // Release ↔ Acquire in `take`, `take_or_give_up` and `holds`: the data that the token points to.
+        // Release ↔ Acquire in `take`, `take_or_give_up` and `holds`: the data that the token
+        // points to.
         match self.exchange(old, new, Ordering::Release, Ordering::Relaxed) {
             Ok(()) => Ok(()),
             // SAFETY: the number is from above, and no other thread has seen it.
@@ -203,7 +205,8 @@ impl<T: Token> rings::RingSlot for DoubleSlot<T> {
                 // The slot holds an item of an earlier lap.
                 Some(_) => old.word | UNSAFE,
             };
-            // Release ↔ Acquire in `put`: a pop has got this position. Needed even if the slot was unsafe before.
+            // Release ↔ Acquire in `put`: a pop has got this position. Needed even if the slot was
+            // unsafe before.
             match self.exchange(old, Pair { word, ..old }, Ordering::Release, Ordering::Acquire) {
                 Ok(()) => return None,
                 Err(found) => old = found,
@@ -213,7 +216,8 @@ impl<T: Token> rings::RingSlot for DoubleSlot<T> {
 
     #[inline]
     fn holds(&self, lap: Lap) -> bool {
-        // Acquire ↔ Release in `take_from`: a pop that finds the item taken sees what the pop that took the item saw.
+        // Acquire ↔ Release in `take_from`: a pop that finds the item taken sees what the pop that
+        // took the item saw.
         self.load(Ordering::Acquire).token_of(lap).is_some()
     }
 
@@ -233,14 +237,15 @@ impl<T: Token> DoubleSlot<T> {
     #[inline]
     unsafe fn take_from(&self, mut old: Pair, lap: Lap) -> Option<T> {
         let number = old.token_of(lap)?;
-        // Release ↔ Acquire in `holds`: what this pop has observed. The exchange fails if a pop of a later lap has
-        // visited the slot.
+        // Release ↔ Acquire in `holds`: what this pop has observed. The exchange fails if a pop of
+        // a later lap has visited the slot.
         while let Err(found) =
             self.exchange(old, Pair { token: None, ..old }, Ordering::Release, Ordering::Relaxed)
         {
             old = found;
         }
-        // SAFETY: the token is this thread's to take, by the caller's contract, and no longer in the slot.
+        // SAFETY: the token is this thread's to take, by the caller's contract, and no longer in
+        // the slot.
         Some(unsafe { token_of(number) })
     }
 }

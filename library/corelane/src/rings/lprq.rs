@@ -1,9 +1,10 @@
-//! `lprq`: an unbounded queue between several producers and several consumers, a list of rings with a word for each
-//! slot.
+//! `lprq`: an unbounded queue between several producers and several consumers, a list of rings with
+//! a word for each slot.
 //!
-//! A push or pop gets a position by fetch-and-add, which never fails. Then the push and the pop with the same position
-//! meet in a slot. A pop that finds no item there gives the position up, and its push tries the next position. After too
-//! many failed tries, or if the ring is full, a push closes the ring and [appends another](super).
+//! A push or pop gets a position by fetch-and-add, which never fails. Then the push and the pop
+//! with the same position meet in a slot. A pop that finds no item there gives the position up, and
+//! its push tries the next position. After too many failed tries, or if the ring is full, a push
+//! closes the ring and [appends another](super).
 //!
 #![doc = advice!(lprq)]
 //!
@@ -21,14 +22,16 @@
 //!
 //! # Departures from the paper
 //!
-//! - A slot holds an item of any type, not a pointer; and a push exchanges the slot's word once. The paper's push does
-//!   so three times; two of the exchanges keep a push of a later lap from filling the slot at the same time. Here a
-//!   slot is used in one lap after the other. Only the push of the current lap may fill the slot, and the lap is not
-//!   over before this push has visited the slot: the push fills the slot, or finds that the pop has *given up*, or
-//!   leaves the slot empty. A push or pop of a later lap that finds the current lap not over notes in the slot that its
-//!   own lap is *left out*, and goes on to another position.
-//! - So a push must visit each position. A pop that finds the queue empty moves the counter of pushes over the positions that
-//!   only pops have got (the paper's `fixState`), and visits these positions in place of a push.
+//! - A slot holds an item of any type, not a pointer; and a push exchanges the slot's word once.
+//!   The paper's push does so three times; two of the exchanges keep a push of a later lap from
+//!   filling the slot at the same time. Here a slot is used in one lap after the other. Only the
+//!   push of the current lap may fill the slot, and the lap is not over before this push has
+//!   visited the slot: the push fills the slot, or finds that the pop has *given up*, or leaves the
+//!   slot empty. A push or pop of a later lap that finds the current lap not over notes in the slot
+//!   that its own lap is *left out*, and goes on to another position.
+//! - So a push must visit each position. A pop that finds the queue empty moves the counter of
+//!   pushes over the positions that only pops have got (the paper's `fixState`), and visits these
+//!   positions in place of a push.
 //! - Rings are freed by hazard pointers; see [`rings`].
 //!
 //! ```
@@ -56,7 +59,8 @@ mod state {
     pub(super) const FREE: u64 = 0;
     /// The pop of this lap: there is an item. Next: the next lap, when the item has been taken out.
     pub(super) const FULL: u64 = 1;
-    /// The push of this lap, but its pop has given the position up. Next: the next lap, when the push has visited the slot.
+    /// The push of this lap, but its pop has given the position up. Next: the next lap, when the
+    /// push has visited the slot.
     pub(super) const GIVEN_UP: u64 = 2;
 }
 use state::{FREE, FULL, GIVEN_UP};
@@ -67,8 +71,8 @@ const ONE: u64 = 4;
 /// Most laps left out that a word counts: all bits set.
 const MOST_LEFT_OUT: u64 = limit((1 << 14) - 1, 3);
 
-/// The bits of a word that count laps left out. If all are set, all later laps are left out, and the slot isn't used
-/// any more.
+/// The bits of a word that count laps left out. If all are set, all later laps are left out, and
+/// the slot isn't used any more.
 const LEFT_OUT: u64 = MOST_LEFT_OUT * ONE;
 
 /// The bits of a word that are its lap.
@@ -78,14 +82,15 @@ const LAP: u64 = !(LEFT_OUT | (ONE - 1));
 #[derive(Debug)]
 pub struct WordSlot<T> {
     /// - the lap that the slot is used in;
-    /// - how many laps behind the current lap are [`LEFT_OUT`]: the push or pop of the last of them found the current
-    ///   lap not over;
+    /// - how many laps behind the current lap are [`LEFT_OUT`]: the push or pop of the last of them
+    ///   found the current lap not over;
     /// - the slot's [`state`].
     word: AtomicU64,
     item: UnsafeCell<MaybeUninit<T>>,
 }
 
-// SAFETY: a slot moves an item from one thread to another, which `T: Send` allows. It lends no item.
+// SAFETY: a slot moves an item from one thread to another, which `T: Send` allows. It lends no
+// item.
 unsafe impl<T: Send> Send for WordSlot<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Sync for WordSlot<T> {}
@@ -96,8 +101,8 @@ fn is(word: u64, lap: Lap, state: u64) -> bool {
     word & !LEFT_OUT == lap.number() | state
 }
 
-/// The word after `word` at the end of its lap, which is `lap`. If all later laps are left out, none begins: no push or pop
-/// visits the slot any more.
+/// The word after `word` at the end of its lap, which is `lap`. If all later laps are left out,
+/// none begins: no push or pop visits the slot any more.
 #[inline]
 fn ended(word: u64, lap: Lap) -> u64 {
     match word & LEFT_OUT {
@@ -107,8 +112,8 @@ fn ended(word: u64, lap: Lap) -> u64 {
     }
 }
 
-/// The word after `word` when `lap`, a later lap, is left out. `None` if `lap` is left out already, or is an earlier
-/// lap.
+/// The word after `word` when `lap`, a later lap, is left out. `None` if `lap` is left out already,
+/// or is an earlier lap.
 fn left_out(word: u64, lap: Lap) -> Option<u64> {
     let laps = lap.since(word & LAP).min(MOST_LEFT_OUT as i64);
     let more = laps - ((word & LEFT_OUT) / ONE) as i64;
@@ -119,8 +124,8 @@ impl<T> WordSlot<T> {
     /// Ends `lap`, the slot's current lap. `word` was read in the slot.
     #[inline]
     fn end(&self, mut word: u64, lap: Lap) {
-        // Release ↔ Acquire in `put` and `holds`: the item has been taken out. The exchange fails if a push or pop of a
-        // later lap has left a note.
+        // Release ↔ Acquire in `put` and `holds`: the item has been taken out. The exchange fails
+        // if a push or pop of a later lap has left a note.
         while let Err(found) =
             self.word.compare_exchange(word, ended(word, lap), Ordering::Release, Ordering::Relaxed)
         {
@@ -162,8 +167,8 @@ impl<T: Send> rings::RingSlot for WordSlot<T> {
             unsafe { self.leave_out(lap) };
             return Err(item);
         }
-        // SAFETY: the place is this thread's until this thread fills the slot or ends the lap. By the caller's contract
-        // no other thread does so.
+        // SAFETY: the place is this thread's until this thread fills the slot or ends the lap. By
+        // the caller's contract no other thread does so.
         self.item.with_mut(|place| unsafe { (*place).write(item) });
         while !is(word, lap, GIVEN_UP) {
             // Release ↔ Acquire in `take`, `take_or_give_up` and `holds`: the item is there.
@@ -230,7 +235,8 @@ impl<T: Send> rings::RingSlot for WordSlot<T> {
 
     #[inline]
     fn holds(&self, lap: Lap) -> bool {
-        // Acquire ↔ Release in `end`: a pop that finds the item taken sees what the pop that took the item saw.
+        // Acquire ↔ Release in `end`: a pop that finds the item taken sees what the pop that took
+        // the item saw.
         is(self.word.load(Ordering::Acquire), lap, FULL)
     }
 
@@ -300,9 +306,9 @@ mod tests {
         }
     }
 
-    /// Visits a slot in this order. Its laps are about to wrap. Checks that each item is taken in its lap, or returned.
-    /// The push must put its item if all visits of earlier laps have happened, and neither its pop nor a visit of a
-    /// later lap.
+    /// Visits a slot in this order. Its laps are about to wrap. Checks that each item is taken in
+    /// its lap, or returned. The push must put its item if all visits of earlier laps have
+    /// happened, and neither its pop nor a visit of a later lap.
     fn check(order: &[Visit]) {
         let lap = |n: u64| Lap::of::<WordSlot<u64>>(n.wrapping_sub(2).wrapping_mul(4), 4);
         let slot = WordSlot::new(lap(0));

@@ -2,32 +2,37 @@
 
 //! Lists of rings that can be closed: what [`lprq`] and [`lcrq`] have in common.
 //!
-//! All threads work in one ring. A push that finds the ring full, or fails too often in it, closes the ring and appends
-//! another. Producers go on to the new ring at once, consumers when the old ring is empty. Then the old ring is
-//! retired. It is freed when no handle is in it any more.
+//! All threads work in one ring. A push that finds the ring full, or fails too often in it, closes
+//! the ring and appends another. Producers go on to the new ring at once, consumers when the old
+//! ring is empty. Then the old ring is retired. It is freed when no handle is in it any more.
 //!
-//! A [`RingSlot`] defines how a push and a pop meet; all else is in this module. The algorithm comes from A. Morrison,
-//! Y. Afek: *Fast Concurrent Queues for x86 Processors* (PPoPP 2013), §4.1 and Fig. 5; paper 5, §IV.B.
+//! A [`RingSlot`] defines how a push and a pop meet; all else is in this module. The algorithm
+//! comes from A. Morrison, Y. Afek: *Fast Concurrent Queues for x86 Processors* (PPoPP 2013), §4.1
+//! and Fig. 5; paper 5, §IV.B.
 //!
 //! # Memory
 //!
-//! Each handle has a hazard pointer to its ring. A handle that leaves a ring, or is dropped, adds 8 to a credit. A scan
-//! reads all hazard pointers and frees the retired rings that no hazard pointer protects. A scan costs one credit for
-//! each handle and for each ring that it can't free. So with up to 8 handles and no idle ones, a scan comes with every
-//! leave. With h handles, a scan comes every h / 8 leaves, or h / 4 if an idle handle is in each remaining ring. An
-//! item's part of a scan does not grow with the number of handles, nor with the number of dropped handles.
+//! Each handle has a hazard pointer to its ring. A handle that leaves a ring, or is dropped, adds 8
+//! to a credit. A scan reads all hazard pointers and frees the retired rings that no hazard pointer
+//! protects. A scan costs one credit for each handle and for each ring that it can't free. So with
+//! up to 8 handles and no idle ones, a scan comes with every leave. With h handles, a scan comes
+//! every h / 8 leaves, or h / 4 if an idle handle is in each remaining ring. An item's part of a
+//! scan does not grow with the number of handles, nor with the number of dropped handles.
 //!
 //! # Departures from the paper
 //!
-//! - A handle keeps its hazard pointer from one call to the next, so that a call need not protect the ring anew. The
-//!   paper reads the list's head or tail in each call. Here a producer stays in its ring until the ring is closed, and
-//!   a consumer until its ring is closed and empty. A handle that is idle, or whose thread is stopped, keeps its one
-//!   ring from being freed.
-//! - With epochs instead of hazard pointers, a stopped thread would keep all rings that have been retired since.
-//! - A pop and a push may meet at one position after the other, and the pop may be first each time. After some tries
-//!   the push closes the ring, and puts its item into a new ring before any pop gets there.
-//! - A consumer that has seen the ring closed looks into the ring once more. Otherwise it could miss an item that was
-//!   pushed just before the ring was closed (an error in the paper as published, corrected in its later versions).
+//! - A handle keeps its hazard pointer from one call to the next, so that a call need not protect
+//!   the ring anew. The paper reads the list's head or tail in each call. Here a producer stays in
+//!   its ring until the ring is closed, and a consumer until its ring is closed and empty. A handle
+//!   that is idle, or whose thread is stopped, keeps its one ring from being freed.
+//! - With epochs instead of hazard pointers, a stopped thread would keep all rings that have been
+//!   retired since.
+//! - A pop and a push may meet at one position after the other, and the pop may be first each time.
+//!   After some tries the push closes the ring, and puts its item into a new ring before any pop
+//!   gets there.
+//! - A consumer that has seen the ring closed looks into the ring once more. Otherwise it could
+//!   miss an item that was pushed just before the ring was closed (an error in the paper as
+//!   published, corrected in its later versions).
 
 use alloc::boxed::Box;
 use core::ptr;
@@ -50,8 +55,8 @@ pub mod lprq;
 
 use closable_ring::ClosableRing;
 
-/// The lap of a position: how many times positions had gone round the ring before it, in a slot's units. The number
-/// wraps.
+/// The lap of a position: how many times positions had gone round the ring before it, in a slot's
+/// units. The number wraps.
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy)]
 pub struct Lap {
@@ -100,9 +105,9 @@ pub trait RingSlot: sealed::Sealed + Sized + Send + Sync {
     type Item: Send;
 
     #[doc(hidden)]
-    /// A power of two. Lap numbers are multiples of it: the lower bits of a slot's word have another use. So lap
-    /// numbers wrap after 2^64 / `UNIT` positions. No thread must be stopped in the middle of a call while half as many
-    /// positions are used.
+    /// A power of two. Lap numbers are multiples of it: the lower bits of a slot's word have
+    /// another use. So lap numbers wrap after 2^64 / `UNIT` positions. No thread must be stopped in
+    /// the middle of a call while half as many positions are used.
     const UNIT: u64;
 
     #[doc(hidden)]
@@ -110,13 +115,15 @@ pub trait RingSlot: sealed::Sealed + Sized + Send + Sync {
     fn new(first: Lap) -> Self;
 
     #[doc(hidden)]
-    /// Puts `item` into the slot in `lap`. Fails if the slot holds another item, or if `lap` has been given up or left
-    /// out. May also fail if an earlier lap of the slot is not over. If a pop of this lap may have left a mark, the
-    /// slot asks `is_given` whether a pop has got this lap's position.
+    /// Puts `item` into the slot in `lap`. Fails if the slot holds another item, or if `lap` has
+    /// been given up or left out. May also fail if an earlier lap of the slot is not over. If a pop
+    /// of this lap may have left a mark, the slot asks `is_given` whether a pop has got this lap's
+    /// position.
     ///
     /// # Errors
     ///
-    /// Returns the item if it isn't put into the slot. Then no item may be put into the slot in this lap.
+    /// Returns the item if it isn't put into the slot. Then no item may be put into the slot in
+    /// this lap.
     ///
     /// # Safety
     ///
@@ -129,8 +136,8 @@ pub trait RingSlot: sealed::Sealed + Sized + Send + Sync {
     ) -> Result<(), Self::Item>;
 
     #[doc(hidden)]
-    /// Puts no item into the slot in `lap`. Each lap needs one call of this or of [`put`](Self::put): until then the
-    /// slot may be unusable in later laps.
+    /// Puts no item into the slot in `lap`. Each lap needs one call of this or of
+    /// [`put`](Self::put): until then the slot may be unusable in later laps.
     ///
     /// # Safety
     ///
@@ -146,8 +153,8 @@ pub trait RingSlot: sealed::Sealed + Sized + Send + Sync {
     unsafe fn take(&self, lap: Lap) -> Option<Self::Item>;
 
     #[doc(hidden)]
-    /// As [`take`](Self::take). If the slot doesn't hold the item, gives the lap up: then no item can be put into the
-    /// slot in this lap.
+    /// As [`take`](Self::take). If the slot doesn't hold the item, gives the lap up: then no item
+    /// can be put into the slot in this lap.
     ///
     /// # Safety
     ///
@@ -177,8 +184,8 @@ struct Node<S> {
     ring: ClosableRing<S>,
     /// Number of rings that were appended before.
     number: u64,
-    /// The next ring, null if this ring is the last. A producer appends a ring only after it has observed this ring
-    /// closed.
+    /// The next ring, null if this ring is the last. A producer appends a ring only after it has
+    /// observed this ring closed.
     next: Link<S>,
 }
 
@@ -192,7 +199,8 @@ impl<S: RingSlot> Node<S> {
     /// The next node, if there is one. Then this node's ring is closed.
     #[inline]
     fn next(&self) -> Option<*mut Guarded<Self>> {
-        // Acquire ↔ Release in `append`: the next ring is initialized, and this ring has been closed.
+        // Acquire ↔ Release in `append`: the next ring is initialized, and this ring has been
+        // closed.
         let next = self.next.load(Ordering::Acquire);
         (!next.is_null()).then_some(next)
     }
@@ -205,13 +213,15 @@ struct RingShape {
     first: u64,
 }
 
-/// Moves `end`, the list's head or tail, from `node` to `next`. Returns whether `end` pointed to `node`.
+/// Moves `end`, the list's head or tail, from `node` to `next`. Returns whether `end` pointed to
+/// `node`.
 fn move_on<S>(end: &Link<S>, node: *mut Guarded<Node<S>>, next: *mut Guarded<Node<S>>) -> bool {
     // Release ↔ Acquire in `Hazard::protect`: the next ring is initialized.
     end.compare_exchange(node, next, Ordering::Release, Ordering::Relaxed).is_ok()
 }
 
-/// Items from the ring at `head` to the ring at `tail`, where rings in between count as full. Leaves `node` at `tail`.
+/// Items from the ring at `head` to the ring at `tail`, where rings in between count as full.
+/// Leaves `node` at `tail`.
 fn count<S: RingSlot>(node: &mut Hazard<Node<S>>, header: &Header<S>) -> usize {
     let mut visit = |end| {
         node.protect(end);
@@ -248,7 +258,8 @@ impl<S: RingSlot> State for Header<S> {
         let mut node = self.head.load(Ordering::Relaxed);
         drop_each(|| {
             loop {
-                // SAFETY: all handles are gone. The rings from `head` on have not been retired, and each is freed once.
+                // SAFETY: all handles are gone. The rings from `head` on have not been retired, and
+                // each is freed once.
                 unsafe {
                     if let Some(item) = node.as_ref()?.ring.pop() {
                         return Some(item);
@@ -289,8 +300,8 @@ pub struct Producer<S: RingSlot> {
     /// The producer's ring. Dropped before `end`, which may free the domain.
     node: Hazard<Node<S>>,
     end: End<Header<S>>,
-    /// Whether the last push failed. Then the ring is closed, and pushes take no positions in it any more: pops would
-    /// have to visit each of these positions.
+    /// Whether the last push failed. Then the ring is closed, and pushes take no positions in it
+    /// any more: pops would have to visit each of these positions.
     is_in_closed: bool,
 }
 
@@ -299,8 +310,8 @@ pub struct Consumer<S: RingSlot> {
     /// The consumer's ring. Dropped before `end`, which may free the domain.
     node: Hazard<Node<S>>,
     end: End<Header<S>>,
-    /// Whether the handle is new, or its last pop found no item. Then a pop takes no position until the ring has an
-    /// item: a pop that finds no item costs a push its position.
+    /// Whether the handle is new, or its last pop found no item. Then a pop takes no position until
+    /// the ring has an item: a pop that finds no item costs a push its position.
     looks_first: bool,
     distance: Distance,
     /// Items popped so far, by which `distance` knows a stream.
@@ -313,7 +324,8 @@ const FAR_BEHIND: u64 = 256;
 impl<S: RingSlot> Producer<S> {
     fn new(end: End<Header<S>>) -> Option<Self> {
         let header = end.header();
-        // SAFETY: `end` keeps the domain. `tail` points to a ring of the list, and moves on before its ring is retired.
+        // SAFETY: `end` keeps the domain. `tail` points to a ring of the list, and moves on before
+        // its ring is retired.
         let node = unsafe { Hazard::new(&header.domain, &header.tail) }?;
         Some(Self { node, end, is_in_closed: false })
     }
@@ -348,8 +360,8 @@ impl<S: RingSlot> Producer<S> {
         Ok(())
     }
 
-    /// Appends a ring that holds `item` to the producer's ring, which is closed. Fails with [`TryPushError::Busy`] if
-    /// another thread has appended a ring.
+    /// Appends a ring that holds `item` to the producer's ring, which is closed. Fails with
+    /// [`TryPushError::Busy`] if another thread has appended a ring.
     fn append(&self, item: S::Item) -> Result<(), TryPushError<S::Item>> {
         let Header { tail, shape, .. } = self.end.header();
         let number = self.node.get().number.wrapping_add(1);
@@ -406,7 +418,8 @@ impl<S: RingSlot> queue::Producer for Producer<S> {
 impl<S: RingSlot> Consumer<S> {
     fn new(end: End<Header<S>>) -> Option<Self> {
         let header = end.header();
-        // SAFETY: `end` keeps the domain. `head` points to a ring of the list, and moves on before its ring is retired.
+        // SAFETY: `end` keeps the domain. `head` points to a ring of the list, and moves on before
+        // its ring is retired.
         let node = unsafe { Hazard::new(&header.domain, &header.head) }?;
         Some(Self { node, end, looks_first: true, distance: Distance::new(0), popped: 0 })
     }
@@ -450,22 +463,24 @@ impl<S: RingSlot> Consumer<S> {
         None
     }
 
-    /// Leaves the consumer's ring, which is closed and empty, for the ring that `head` points to afterwards.
+    /// Leaves the consumer's ring, which is closed and empty, for the ring that `head` points to
+    /// afterwards.
     #[cold]
     fn go_on(&mut self, next: *mut Guarded<Node<S>>) {
         let Header { head, tail, domain, .. } = self.end.header();
         let node = self.node.node();
-        // `tail` first, so that it never points to a retired ring. If this exchange fails, another thread has moved
-        // `tail` on, and `tail` never goes back.
+        // `tail` first, so that it never points to a retired ring. If this exchange fails, another
+        // thread has moved `tail` on, and `tail` never goes back.
         move_on(tail, node, next);
         let is_left = move_on(head, node, next);
         self.node.protect(head);
         if is_left {
-            // SAFETY: the ring came from a box. `head` and `tail` have moved on for good. A ring is used only while a
-            // hazard protects it, and so is its `next`.
+            // SAFETY: the ring came from a box. `head` and `tail` have moved on for good. A ring is
+            // used only while a hazard protects it, and so is its `next`.
             unsafe { domain.retire(node) };
         }
-        // Also if another consumer has retired the ring: that consumer's scan may have read this handle's hazard.
+        // Also if another consumer has retired the ring: that consumer's scan may have read this
+        // handle's hazard.
         domain.reclaim(1);
     }
 }
@@ -526,8 +541,8 @@ mod tests {
 
     use super::*;
 
-    /// Counts the hazards of live handles after many handles have been cloned and dropped: one by one, and many at
-    /// once.
+    /// Counts the hazards of live handles after many handles have been cloned and dropped: one by
+    /// one, and many at once.
     fn hazards_of_live_handles<S: RingSlot>((tx, rx): (Producer<S>, Consumer<S>)) {
         let hazards = || tx.end.header().domain.hazards().count();
         for _ in 0..30_000 {

@@ -1,80 +1,90 @@
 // Above 500 lines: one algorithm with its page, both of its sides and its own tests.
 
-//! SCQ: a ring of indices that is never full, between any number of threads (Nikolaev 2019, Fig. 8).
+//! SCQ: a ring of indices that is never full, between any number of threads (Nikolaev 2019, Fig.
+//! 8).
 //!
-//! A *putter* is a thread that puts an index, a *taker* is a thread that takes an index. A putter gets a position by
-//! adding to `tail`. A taker gets a position by adding to `head`; or it looks at the entry at `head` first, and then
-//! gets the position by compare-and-swap. The putter and the taker of one position compete for its entry: the first of
-//! them decides. A taker that finds no index leaves its cycle in the entry. Then no index is put there any more, and
-//! both threads try other positions.
+//! A *putter* is a thread that puts an index, a *taker* is a thread that takes an index. A putter
+//! gets a position by adding to `tail`. A taker gets a position by adding to `head`; or it looks at
+//! the entry at `head` first, and then gets the position by compare-and-swap. The putter and the
+//! taker of one position compete for its entry: the first of them decides. A taker that finds no
+//! index leaves its cycle in the entry. Then no index is put there any more, and both threads try
+//! other positions.
 //!
 //! # Why the threshold hides no index
 //!
-//! *Rules.* A taker that finds no index at its position decrements the threshold, unless `tail` is no further than the
-//! next position. A taker that makes the threshold negative gives up. A call that finds it negative at its start gives
-//! up too. A putter that has put an index raises the threshold to its highest value, or reads that value: 2(n − 1) + t,
-//! for n indices and at most t calls that take at the same time.
+//! *Rules.* A taker that finds no index at its position decrements the threshold, unless `tail` is
+//! no further than the next position. A taker that makes the threshold negative gives up. A call
+//! that finds it negative at its start gives up too. A putter that has put an index raises the
+//! threshold to its highest value, or reads that value: 2(n − 1) + t, for n indices and at most t
+//! calls that take at the same time.
 //!
-//! *Terms.* A thread *knows* an event that happens before its current step. A lap is 2n positions, as many as there are
-//! entries. Let P be a putter that gets position p and puts an index there. A position before p is *open* if P, when it
-//! gets p, doesn't know that a taker has got the position. Otherwise the position is *closed*.
+//! *Terms.* A thread *knows* an event that happens before its current step. A lap is 2n positions,
+//! as many as there are entries. Let P be a putter that gets position p and puts an index there. A
+//! position before p is *open* if P, when it gets p, doesn't know that a taker has got the
+//! position. Otherwise the position is *closed*.
 //!
 //! **Theorem.** From P's raise of the threshold until a taker gets p, the threshold isn't negative.
 //!
-//! **Lemma 1 (order).** A thread that gets a position knows all that the threads knew that got earlier positions on the
-//! same side. Each update of a counter that gives a position releases, and this update or a load before it acquires. A
-//! taker that moves `tail` on knows that all positions that `tail` skips have takers, and releases that.
+//! **Lemma 1 (order).** A thread that gets a position knows all that the threads knew that got
+//! earlier positions on the same side. Each update of a counter that gives a position releases, and
+//! this update or a load before it acquires. A taker that moves `tail` on knows that all positions
+//! that `tail` skips have takers, and releases that.
 //!
-//! **Lemma 2 (suffix).** The open positions are the last ones before p: by lemma 1, a thread that knows the taker of a
-//! position knows the takers of all earlier positions.
+//! **Lemma 2 (suffix).** The open positions are the last ones before p: by lemma 1, a thread that
+//! knows the taker of a position knows the takers of all earlier positions.
 //!
-//! **Lemma 3 (holders).** The putter of an index knows what earlier holders of this index knew: `put_at` releases, and
-//! `take_at` acquires.
+//! **Lemma 3 (holders).** The putter of an index knows what earlier holders of this index knew:
+//! `put_at` releases, and `take_at` acquires.
 //!
-//! **Lemma 4 (decrements).** Until the threshold becomes negative, the decrements that P doesn't know are at most one
-//! for each open position, and one for each call that is under way.
+//! **Lemma 4 (decrements).** Until the threshold becomes negative, the decrements that P doesn't
+//! know are at most one for each open position, and one for each call that is under way.
 //!
 //! 1. At an open position its taker makes at most one decrement.
-//! 2. A call that has made a decrement at a closed position goes on to another position. If that position is closed
-//!    too, P knows the decrement, by lemma 1. So each call has at most one decrement at a closed position that P
-//!    doesn't know: its last one there.
+//! 2. A call that has made a decrement at a closed position goes on to another position. If that
+//!    position is closed too, P knows the decrement, by lemma 1. So each call has at most one
+//!    decrement at a closed position that P doesn't know: its last one there.
 //! 3. If the call is under way, this decrement counts for the call.
-//! 4. If the call has ended, it ended at an open position, without a decrement there. Then the decrement at the closed
-//!    position counts for this open position.
+//! 4. If the call has ended, it ended at an open position, without a decrement there. Then the
+//!    decrement at the closed position counts for this open position.
 //!
-//! **Lemma 5 (open positions).** At most 2(n − 1) positions are open. Assume this for all putters of positions before p.
+//! **Lemma 5 (open positions).** At most 2(n − 1) positions are open. Assume this for all putters
+//! of positions before p.
 //!
-//! 1. *Laps.* 2(n − 1) positions are less than a lap. So, by lemma 2, a putter that gets a position before p knows the
-//!    takers of all positions that are a lap or more before its own.
-//! 2. *Last positions.* For each of the n − 1 other indices, its last position is the last before p that a putter of this
-//!    index got. These are at most n − 1 positions. A position that `tail` skipped is closed, by lemma 1. At any other
-//!    position a putter has put its index, or given the position up. Then a putter of the same index got a later
-//!    position, p at the latest.
-//! 3. *Put.* If the index was put, a taker took it before that later position was got. The later putter knows that, by
-//!    lemma 3, and so does P, by lemma 1. The position is closed.
-//! 4. *Given up, with a known taker.* If the entry was of the same cycle, the position's taker had been there. If the
-//!    entry was of a later cycle, a thread that had got a position a lap or more later wrote it. This thread knew the
-//!    position's taker: a taker because `head` had passed the position; a putter by step 1, since its own position is
-//!    before the later position of step 2. If the entry was unsafe and `head` behind the position, the position had a
-//!    taker. The putter that gave up knew the taker in each case, and so does P, by lemma 1. The position is closed.
-//! 5. *Blocked.* At each remaining position the entry had an index of an earlier cycle, as far as its putter knew. This
-//!    index *blocks* the position.
-//! 6. *An index blocks at most one open position.* Let an index block two positions, a and then b. If it was put only
-//!    once, b is a lap or more behind a. By step 1 the putter of b knew the taker of a. If the index was put again, at c,
-//!    then c is behind a: otherwise the putter of a would have known, by lemmas 1 and 3, that the index was gone. And b
-//!    is a lap or more behind c. By step 1 the putter of b knew the taker of c, and by lemma 2 that of a. In both cases
-//!    P knows the taker of a, by lemma 1: a is closed.
-//! 7. *One index blocks none.* Let a be the first open blocked position, and take the index of the putter that gave it
-//!    up. This putter knew that its index was in no entry. If the index blocked an open position b, it was put again at a
-//!    position c behind a, and as in step 6 a would be closed. So at most n − 1 open positions are blocked.
+//! 1. *Laps.* 2(n − 1) positions are less than a lap. So, by lemma 2, a putter that gets a position
+//!    before p knows the takers of all positions that are a lap or more before its own.
+//! 2. *Last positions.* For each of the n − 1 other indices, its last position is the last before p
+//!    that a putter of this index got. These are at most n − 1 positions. A position that `tail`
+//!    skipped is closed, by lemma 1. At any other position a putter has put its index, or given the
+//!    position up. Then a putter of the same index got a later position, p at the latest.
+//! 3. *Put.* If the index was put, a taker took it before that later position was got. The later
+//!    putter knows that, by lemma 3, and so does P, by lemma 1. The position is closed.
+//! 4. *Given up, with a known taker.* If the entry was of the same cycle, the position's taker had
+//!    been there. If the entry was of a later cycle, a thread that had got a position a lap or more
+//!    later wrote it. This thread knew the position's taker: a taker because `head` had passed the
+//!    position; a putter by step 1, since its own position is before the later position of step 2.
+//!    If the entry was unsafe and `head` behind the position, the position had a taker. The putter
+//!    that gave up knew the taker in each case, and so does P, by lemma 1. The position is closed.
+//! 5. *Blocked.* At each remaining position the entry had an index of an earlier cycle, as far as
+//!    its putter knew. This index *blocks* the position.
+//! 6. *An index blocks at most one open position.* Let an index block two positions, a and then b.
+//!    If it was put only once, b is a lap or more behind a. By step 1 the putter of b knew the
+//!    taker of a. If the index was put again, at c, then c is behind a: otherwise the putter of a
+//!    would have known, by lemmas 1 and 3, that the index was gone. And b is a lap or more behind
+//!    c. By step 1 the putter of b knew the taker of c, and by lemma 2 that of a. In both cases P
+//!    knows the taker of a, by lemma 1: a is closed.
+//! 7. *One index blocks none.* Let a be the first open blocked position, and take the index of the
+//!    putter that gave it up. This putter knew that its index was in no entry. If the index blocked
+//!    an open position b, it was put again at a position c behind a, and as in step 6 a would be
+//!    closed. So at most n − 1 open positions are blocked.
 //! 8. *Sum.* By steps 2 and 7 at most 2(n − 1) positions are open.
 //!
-//! **Proof of the theorem.** The decrements that P knows come before its raise, or before the value that it reads. Until
-//! a taker gets p, all other decrements are at positions before p. By lemmas 4 and 5 these are at most 2(n − 1) + t, and
-//! the threshold is at least 0 after them.
+//! **Proof of the theorem.** The decrements that P knows come before its raise, or before the value
+//! that it reads. Until a taker gets p, all other decrements are at positions before p. By lemmas 4
+//! and 5 these are at most 2(n − 1) + t, and the threshold is at least 0 after them.
 //!
-//! **Corollary (full ring).** A thread that finds all indices in the ring has seen each index at its position, and knows
-//! what its putter knew then. So this thread may raise the threshold for that putter.
+//! **Corollary (full ring).** A thread that finds all indices in the ring has seen each index at
+//! its position, and knows what its putter knew then. So this thread may raise the threshold for
+//! that putter.
 
 use core::ptr::NonNull;
 
@@ -97,8 +107,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The threshold when an index has just been put. After as many decrements it isn't negative, and the index is
-    /// still found.
+    /// The threshold when an index has just been put. After as many decrements it isn't negative,
+    /// and the index is still found.
     fn highest(self) -> u64 {
         2 * (self.n as u64 - 1) + self.takers
     }
@@ -112,7 +122,8 @@ pub struct Counters {
     head: Padded<AtomicU64>,
     /// Behind all positions that putters have got, or that have been skipped.
     tail: Padded<AtomicU64>,
-    /// At how many positions takers may still find no index. Negative if there is certainly no index.
+    /// At how many positions takers may still find no index. Negative if there is certainly no
+    /// index.
     threshold: Padded<AtomicU64>,
 }
 
@@ -131,8 +142,8 @@ impl Counters {
 
 /// The entries, twice as many as indices: a word each, of
 ///
-/// - the cycle: the number of laps before the one in which the entry was written, in the bits that it has in a
-///   position, shifted left by one;
+/// - the cycle: the number of laps before the one in which the entry was written, in the bits that
+///   it has in a position, shifted left by one;
 /// - whether the entry is safe: no taker of a later cycle has found an index here, and left it;
 /// - the index, or all ones if there is none.
 #[derive(Debug, Clone, Copy)]
@@ -155,7 +166,8 @@ impl Entries {
     ///
     /// # Safety
     ///
-    /// `base` points to memory for all entries of the plan, which nothing else uses while the entries live.
+    /// `base` points to memory for all entries of the plan, which nothing else uses while the
+    /// entries live.
     pub unsafe fn init(base: NonNull<AtomicU64>, plan: Plan) -> Self {
         let number = Self::number(plan.n) as u64;
         let (order, highest, looks) = (number.ilog2(), plan.highest(), plan.looks);
@@ -166,7 +178,8 @@ impl Entries {
                 true => entries.word(position, i),
                 false => entries.word(position.wrapping_sub(number), entries.none()),
             };
-            // SAFETY: by the caller's contract there is room for all entries, and this is one of them.
+            // SAFETY: by the caller's contract there is room for all entries, and this is one of
+            // them.
             unsafe { entries.place(position).write(AtomicU64::new(word)) };
         }
         entries
@@ -184,8 +197,8 @@ impl Entries {
         }
     }
 
-    /// Where the entry of a position is. The entries of consecutive positions are in different cache lines, if there
-    /// are several lines.
+    /// Where the entry of a position is. The entries of consecutive positions are in different
+    /// cache lines, if there are several lines.
     #[inline]
     fn place(self, position: u64) -> NonNull<AtomicU64> {
         let i = spread::<AtomicU64>(position, 1 << self.order);
@@ -286,29 +299,31 @@ impl<'a> Indices<'a> {
     /// A position at which no other thread puts.
     #[inline]
     pub fn next_to_put(self) -> u64 {
-        // Acquire ↔ Release of earlier calls, and of `catch_up`: all that their threads knew (lemma 1).
+        // Acquire ↔ Release of earlier calls, and of `catch_up`: all that their threads knew (lemma
+        // 1).
         self.counters.tail.fetch_add(1, Ordering::AcqRel)
     }
 
-    /// Raises the threshold, so that takers find what is in the ring. Relaxed: positions carry all that has to be known
-    /// of the threshold.
+    /// Raises the threshold, so that takers find what is in the ring. Relaxed: positions carry all
+    /// that has to be known of the threshold.
     #[inline]
     fn raise_threshold(self) {
         let highest = self.entries.highest;
         if self.counters.threshold.load(Ordering::Relaxed) != highest {
-            // A store would suffice. But after a store loom would let an update read a value that isn't the last.
+            // A store would suffice. But after a store loom would let an update read a value that
+            // isn't the last.
             self.counters.threshold.swap(highest, Ordering::Relaxed);
         }
     }
 
-    /// Puts an index at `position`, unless an index of an earlier cycle is still there, or the position's taker may
-    /// have gone.
+    /// Puts an index at `position`, unless an index of an earlier cycle is still there, or the
+    /// position's taker may have gone.
     #[inline]
     pub fn put_at(self, position: u64, index: u64) -> bool {
         let entries = self.entries;
         let entry = entries.at(position);
-        // Acquire, here and below ↔ Release of the exchange in `take_at`: how far the taker that made the entry unsafe
-        // had moved `head`.
+        // Acquire, here and below ↔ Release of the exchange in `take_at`: how far the taker that
+        // made the entry unsafe had moved `head`.
         let mut word = entry.load(Ordering::Acquire);
         loop {
             let is_free = entries.is_older(word, position) && entries.index(word).is_none();
@@ -324,12 +339,13 @@ impl<'a> Indices<'a> {
         }
     }
 
-    /// The next position to take from. `None` if there was no index at a moment of the call, as far as a thread can see
-    /// without writing: not if several indices are being put.
+    /// The next position to take from. `None` if there was no index at a moment of the call, as far
+    /// as a thread can see without writing: not if several indices are being put.
     #[inline]
     fn first(self) -> Option<u64> {
-        // Acquire, twice: each later load reads a later state. So there was no index at `head` when no index had been
-        // put behind it, and none before `head`, whatever other threads have done since.
+        // Acquire, twice: each later load reads a later state. So there was no index at `head` when
+        // no index had been put behind it, and none before `head`, whatever other threads have done
+        // since.
         let head = self.counters.head.load(Ordering::Acquire);
         let word = self.entries.at(head).load(Ordering::Acquire);
         let is_empty = self.entries.index_of(word, head).is_none()
@@ -337,8 +353,8 @@ impl<'a> Indices<'a> {
         (!is_empty).then_some(head)
     }
 
-    /// As [`take`](Self::take), but looks first. It writes only if there is an index, or if several indices are being
-    /// put.
+    /// As [`take`](Self::take), but looks first. It writes only if there is an index, or if several
+    /// indices are being put.
     #[inline]
     pub fn look_and_take(self) -> Option<u64> {
         self.first().and_then(|position| self.take_from(position))
@@ -346,14 +362,14 @@ impl<'a> Indices<'a> {
 
     /// Takes from `position`, or looks again if another taker has got the position.
     fn take_from(self, mut position: u64) -> Option<u64> {
-        // By compare-and-swap, not by addition: all takers that look see the same index, and late takers should get no
-        // position.
+        // By compare-and-swap, not by addition: all takers that look see the same index, and late
+        // takers should get no position.
         while !self.is_exhausted() {
             if self.is_next_to_take(position) {
                 return match self.take_at(position) {
                     None if self.is_over(position) => None,
-                    // Doesn't look again: a taker that has decremented the threshold goes on to another position (lemma
-                    // 4).
+                    // Doesn't look again: a taker that has decremented the threshold goes on to
+                    // another position (lemma 4).
                     None => self.take_next(),
                     index => index,
                 };
@@ -363,7 +379,8 @@ impl<'a> Indices<'a> {
         None
     }
 
-    /// Indices in the ring, and positions at which none was put because a taker or a putter had been too late. At most all.
+    /// Indices in the ring, and positions at which none was put because a taker or a putter had
+    /// been too late. At most all.
     pub fn len(self) -> usize {
         let Counters { head, tail, .. } = self.counters;
         // Relaxed: a snapshot. `tail` may be the older value.
@@ -372,20 +389,23 @@ impl<'a> Indices<'a> {
         positions.clamp(0, self.n() as i64) as usize
     }
 
-    /// Whether there was no index at a moment of the call, as far as a thread can see without writing.
+    /// Whether there was no index at a moment of the call, as far as a thread can see without
+    /// writing.
     pub fn is_empty(self) -> bool {
         self.is_exhausted() || self.first().is_none()
     }
 
-    /// Whether no taker has got a position since all indices were seen in the ring, as far as this thread knows.
+    /// Whether no taker has got a position since all indices were seen in the ring, as far as this
+    /// thread knows.
     #[inline]
     pub fn is_still_full(self, seen: Seen) -> bool {
-        // Relaxed: any other value means no. A thread that knows of a taker sees that this taker has moved `head`.
+        // Relaxed: any other value means no. A thread that knows of a taker sees that this taker
+        // has moved `head`.
         seen.full == Some(self.counters.head.load(Ordering::Relaxed))
     }
 
-    /// Whether all indices are in the ring, and no taker had got a position when the answer was found, as far as this
-    /// thread knows.
+    /// Whether all indices are in the ring, and no taker had got a position when the answer was
+    /// found, as far as this thread knows.
     ///
     /// Reads each entry, except those that an earlier call has `seen`.
     pub fn is_full(self, mut seen: Seen) -> (bool, Seen) {
@@ -413,8 +433,9 @@ impl<'a> Indices<'a> {
         if there < n || self.counters.head.load(Ordering::Relaxed) != head {
             return (false, seen);
         }
-        // The putter of the last index may not have raised the threshold yet. Other threads must find the indices that
-        // were seen here. Acquire above ↔ Release in `put_at`: all that the putters knew.
+        // The putter of the last index may not have raised the threshold yet. Other threads must
+        // find the indices that were seen here. Acquire above ↔ Release in `put_at`: all that the
+        // putters knew.
         self.raise_threshold();
         seen.full = Some(head);
         (true, seen)
@@ -462,26 +483,27 @@ impl<'a> Indices<'a> {
     /// Whether the threshold says that there is no index.
     #[inline]
     fn is_exhausted(self) -> bool {
-        // Acquire ↔ Release in `is_over`: a thread that finds the threshold negative knows that the indices were taken,
-        // and doesn't call the ring full because of an earlier state.
+        // Acquire ↔ Release in `is_over`: a thread that finds the threshold negative knows that the
+        // indices were taken, and doesn't call the ring full because of an earlier state.
         (self.counters.threshold.load(Ordering::Acquire) as i64) < 0
     }
 
     /// A position from which no other thread takes.
     #[inline]
     pub fn next_to_take(self) -> u64 {
-        // Acquire and Release, as in `next_to_put`. Release also ↔ Acquire in `first`: a thread that sees the position
-        // taken sees all that its taker knew.
+        // Acquire and Release, as in `next_to_put`. Release also ↔ Acquire in `first`: a thread
+        // that sees the position taken sees all that its taker knew.
         self.counters.head.fetch_add(1, Ordering::AcqRel)
     }
 
-    /// As [`next_to_take`](Self::next_to_take), if the next position is `position`, from which [`first`](Self::first)
-    /// has read.
+    /// As [`next_to_take`](Self::next_to_take), if the next position is `position`, from which
+    /// [`first`](Self::first) has read.
     #[inline]
     fn is_next_to_take(self, position: u64) -> bool {
         let next = position.wrapping_add(1);
-        // Release: as in `next_to_take`. The load in `first` has acquired the update that moved `head` to `position`.
-        // The exchange reads the same update, since no value of `head` occurs twice.
+        // Release: as in `next_to_take`. The load in `first` has acquired the update that moved
+        // `head` to `position`. The exchange reads the same update, since no value of `head` occurs
+        // twice.
         self.counters
             .head
             .compare_exchange(position, next, Ordering::Release, Ordering::Relaxed)
@@ -494,7 +516,8 @@ impl<'a> Indices<'a> {
         self.entries.looks > 0
     }
 
-    /// Waits for an index at `position` before the taker gives the position up: *delayed invalidation*.
+    /// Waits for an index at `position` before the taker gives the position up: *delayed
+    /// invalidation*.
     #[inline]
     fn linger(self, position: u64) {
         let entry = self.entries.at(position);
@@ -516,7 +539,8 @@ impl<'a> Indices<'a> {
             self.catch_up(next);
             return true;
         }
-        // Release ↔ Acquire in `is_exhausted`, and Acquire ↔ Release here: that the indices were taken.
+        // Release ↔ Acquire in `is_exhausted`, and Acquire ↔ Release here: that the indices were
+        // taken.
         self.counters.threshold.fetch_add(1_u64.wrapping_neg(), Ordering::AcqRel) as i64 <= 0
     }
 
@@ -536,7 +560,8 @@ impl<'a> Indices<'a> {
         let mut word = entry.load(Ordering::Acquire);
         loop {
             if let Some(index) = entries.index_of(word, position) {
-                // Release ↔ Acquire in `first`: a thread that finds the index gone sees all that its taker saw.
+                // Release ↔ Acquire in `first`: a thread that finds the index gone sees all that
+                // its taker saw.
                 entry.fetch_or(entries.none(), Ordering::Release);
                 return Some(index);
             }
@@ -545,7 +570,8 @@ impl<'a> Indices<'a> {
             }
             let new = match entries.index(word) {
                 None => entries.word(position, entries.none()) & (word | !entries.safe()),
-                // The taker of that index is late. The next putter here must see that this taker has visited the entry.
+                // The taker of that index is late. The next putter here must see that this taker
+                // has visited the entry.
                 Some(_) => word & !entries.safe(),
             };
             match entry.compare_exchange(word, new, Ordering::Release, Ordering::Acquire) {
@@ -595,8 +621,8 @@ mod tests {
         });
     }
 
-    /// A putter has written the entry but hasn't raised the threshold, which is negative. A thread that has seen all
-    /// indices in the ring finds the index.
+    /// A putter has written the entry but hasn't raised the threshold, which is negative. A thread
+    /// that has seen all indices in the ring finds the index.
     #[test]
     fn what_is_full_is_found() {
         with_ring(1, true, |ring, first| {

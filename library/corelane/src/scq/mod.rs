@@ -1,12 +1,14 @@
 //! `scq`: the scalable circular queue, in which no thread waits for another one.
 //!
-//! The slots are in no order. Two rings of indices list the filled slots, oldest first, and the free slots. A push
-//! takes an index from the free ring, fills its slot, and puts the index into the filled ring. A pop does the opposite.
-//! Each ring has room for twice all indices, so it is never full. Threads get positions by fetch-and-add.
+//! The slots are in no order. Two rings of indices list the filled slots, oldest first, and the
+//! free slots. A push takes an index from the free ring, fills its slot, and puts the index into
+//! the filled ring. A pop does the opposite. Each ring has room for twice all indices, so it is
+//! never full. Threads get positions by fetch-and-add.
 //!
 #![doc = advice!(scq)]
 //!
-//! Each thread that is stopped in the middle of a call keeps one slot, so have more slots than threads.
+//! Each thread that is stopped in the middle of a call keeps one slot, so have more slots than
+//! threads.
 //!
 //! | | |
 //! |---|---|
@@ -20,23 +22,25 @@
 //!
 //! # Departures from the paper
 //!
-//! - A handle whose last call found no index looks first in its next call. It writes only if there is an index, or if
-//!   several indices are being put. Then it gets its position by compare-and-swap: of many threads that see the same
-//!   position only one gets it. The paper's call gets a position each time, and the paper's program reads the entry
-//!   10,000 times before it gives the position up. So a failed call costs a thousand times as much as in other queues
-//!   (Wang 2024, §2.6.2.2). With the feature `literature`, `delayed_queue`
-//!   makes such a queue. Here the first failed push after a pop reads
-//!   each entry that its handle hasn't seen filled.
-//! - A thread that takes an index and a thread that puts one may meet at one position after the other: the first
-//!   visitor marks the position visited, and the second visitor tries the next position. A threshold ends this (Wang
-//!   2024, §2.2): after a number of positions without an index no thread takes another position until an index has been
-//!   put. The paper's threshold suffices for at most as many threads as slots. The threshold here suffices for as many
-//!   threads as there may be handles.
-//! - A push says [`Full`](TryPushError::Full) only if all slots hold items and no pop is about to take one. If no slot
-//!   is free, but other threads hold slots in unfinished calls, the push says [`Busy`](TryPushError::Busy). The paper's
-//!   push says full then too, though fewer items may be inside than fit.
-//! - Orderings are weaker than sequentially consistent, and there are no fences. `indices.rs` proves that the threshold
-//!   suffices nevertheless.
+//! - A handle whose last call found no index looks first in its next call. It writes only if there
+//!   is an index, or if several indices are being put. Then it gets its position by
+//!   compare-and-swap: of many threads that see the same position only one gets it. The paper's
+//!   call gets a position each time, and the paper's program reads the entry 10,000 times before it
+//!   gives the position up. So a failed call costs a thousand times as much as in other queues
+//!   (Wang 2024, §2.6.2.2). With the feature `literature`, `delayed_queue` makes such a queue. Here
+//!   the first failed push after a pop reads each entry that its handle hasn't seen filled.
+//! - A thread that takes an index and a thread that puts one may meet at one position after the
+//!   other: the first visitor marks the position visited, and the second visitor tries the next
+//!   position. A threshold ends this (Wang 2024, §2.2): after a number of positions without an
+//!   index no thread takes another position until an index has been put. The paper's threshold
+//!   suffices for at most as many threads as slots. The threshold here suffices for as many threads
+//!   as there may be handles.
+//! - A push says [`Full`](TryPushError::Full) only if all slots hold items and no pop is about to
+//!   take one. If no slot is free, but other threads hold slots in unfinished calls, the push says
+//!   [`Busy`](TryPushError::Busy). The paper's push says full then too, though fewer items may be
+//!   inside than fit.
+//! - Orderings are weaker than sequentially consistent, and there are no fences. `indices.rs`
+//!   proves that the threshold suffices nevertheless.
 //! - A thread must not be stopped in the middle of a call while 2⁶² positions are used.
 //!
 //! ```
@@ -76,7 +80,8 @@ use indices::{Counters, Entries, Indices, Plan, Seen};
 /// Most slots: with their entries they take less than all addresses.
 const MOST_SLOTS: usize = 1 << (usize::BITS - 8);
 
-/// Most threads of a side that are in a call at once: one for each handle, or as many as a model can have.
+/// Most threads of a side that are in a call at once: one for each handle, or as many as a model
+/// can have.
 const MOST_THREADS: u64 = limit(MOST_ENDS, 4);
 
 /// The counters of both rings.
@@ -114,7 +119,8 @@ impl<T> Clone for Numbered<T> {
     }
 }
 
-/// How many slots there are, and the first position of the rings, a multiple of their number of entries.
+/// How many slots there are, and the first position of the rings, a multiple of their number of
+/// entries.
 #[derive(Debug, Clone, Copy)]
 struct SlotShape {
     n: usize,
@@ -291,7 +297,8 @@ pub struct Consumer<T> {
     popped: u64,
 }
 
-/// A thread that moves so many items from one catch-up with the other side to the next is far enough behind.
+/// A thread that moves so many items from one catch-up with the other side to the next is far
+/// enough behind.
 const FAR_BEHIND: u64 = 256;
 
 impl<T> Producer<T> {
@@ -332,7 +339,8 @@ impl<T> queue::Producer for Producer<T> {
             return Err(self.refusal(item));
         };
         self.pushed = self.pushed.wrapping_add(1);
-        // SAFETY: only this thread has the index, since it took the index out of a ring. The slot is empty.
+        // SAFETY: only this thread has the index, since it took the index out of a ring. The slot
+        // is empty.
         unsafe { self.end.slots().cells.write(index, item) };
         self.end.filled().put(index);
         Ok(())
@@ -375,7 +383,8 @@ impl<T> Consumer<T> {
             return None;
         };
         self.popped = self.popped.wrapping_add(1);
-        // SAFETY: only this thread has the index, since it took the index out of a ring. The slot holds an item.
+        // SAFETY: only this thread has the index, since it took the index out of a ring. The slot
+        // holds an item.
         let item = unsafe { self.end.slots().cells.read(index) };
         self.end.free().put(index);
         Some(item)

@@ -1,6 +1,8 @@
-//! A ring for processes: a producer that goes on after another one, and consumers of which each gets all items.
+//! A ring for processes: a producer that goes on after another one, and consumers of which each
+//! gets all items.
 //!
-//! A process takes the producer's side by a lock that the system gives back when its owner has ended. So all that the owner did happens before.
+//! A process takes the producer's side by a lock that the system gives back when its owner has
+//! ended. So all that the owner did happens before.
 
 use core::cell::Cell;
 
@@ -11,13 +13,15 @@ use crate::queue::{CapacityError, Config};
 use crate::region::End;
 
 impl<T: Plain> Producer<T> {
-    /// Goes on as the only producer, behind the last item that was published. No other thread may use this side of the ring any more.
+    /// Goes on as the only producer, behind the last item that was published. No other thread may
+    /// use this side of the ring any more.
     pub(crate) fn resume(end: End<Header<T>>) -> Self {
         // Relaxed, all: see above.
         let (slots, tail) = (end.slots(), end.header().tail.load(Ordering::Relaxed));
         let is_there =
             |position| slots.stamp(position).load(Ordering::Relaxed) == slots.lap(position) | DONE;
-        // The dead producer stored its position at most `NOTED` items ago. It may have gone round the ring since.
+        // The dead producer stored its position at most `NOTED` items ago. It may have gone round
+        // the ring since.
         let since = (0..NOTED).rev().find(|&i| is_there(tail.wrapping_add(i)));
         let write = tail.wrapping_add(since.map_or(0, |last| last + 1));
         // The next one that goes on looks from here.
@@ -41,7 +45,8 @@ impl<T: Plain> Consumer<T> {
 
     /// The position of the next item.
     fn next(end: &End<Header<T>>) -> u64 {
-        // Relaxed, all: to begin with a later item is no mistake, if it was pushed at the same time.
+        // Relaxed, all: to begin with a later item is no mistake, if it was pushed at the same
+        // time.
         let (slots, tail) = (end.slots(), end.header().tail.load(Ordering::Relaxed));
         let is_to_come = |position| {
             let stamp = slots.stamp(position).load(Ordering::Relaxed);
@@ -58,7 +63,8 @@ impl<T: Plain> Consumer<T> {
     }
 }
 
-/// A side of a ring, whose handle may stop for ever. For the models and simulated schedules, which have no processes; not stable.
+/// A side of a ring, whose handle may stop for ever. For the models and simulated schedules, which
+/// have no processes; not stable.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Heir<T>(End<Header<T>>);

@@ -1,4 +1,5 @@
-//! Where processes sleep: a word of the lane for each side, on which the kernel lets a thread sleep.
+//! Where processes sleep: a word of the lane for each side, on which the kernel lets a thread
+//! sleep.
 //!
 //! [`wait::word`](crate::wait::word) says what is stored there; here are the calls of the system.
 
@@ -23,8 +24,8 @@ use crate::wait::sealed::{self, Rings};
 use crate::wait::thread::is_over;
 use crate::wait::word::{Knows, SLEEPERS, Sleeper};
 
-/// First time after which a sleeper looks whether the other process lives. The next times double. A timer that is due sooner than others of
-/// its core costs as much as the sleep.
+/// First time after which a sleeper looks whether the other process lives. The next times double. A
+/// timer that is due sooner than others of its core costs as much as the sleep.
 const FIRST_LOOK: Duration = Duration::from_millis(64);
 /// Without a fence a ring may be lost, so a sleeper looks again soon.
 pub(super) const UNFENCED: Duration = Duration::from_millis(1);
@@ -204,7 +205,8 @@ impl Bells {
         self.room.word.ring_for_all();
     }
 
-    /// Of an owner that has come: for a thread that waits for it, or for the room that has come back.
+    /// Of an owner that has come: for a thread that waits for it, or for the room that has come
+    /// back.
     pub(super) fn rung(self) -> Self {
         self.ring();
         self
@@ -283,8 +285,9 @@ impl Bell {
         let _ = futex::wait(self.word(), futex::Flags::empty(), sleeper.word, Some(&time));
     }
 
-    /// Closes the other side if its process is dead, unless it is too early for a look. Returns the time until the next look, or 0 if the side was
-    /// closed. The time goes on from one wait to the next: short ones find out, too.
+    /// Closes the other side if its process is dead, unless it is too early for a look. Returns the
+    /// time until the next look, or 0 if the side was closed. The time goes on from one wait to the
+    /// next: short ones find out, too.
     pub(super) fn look_after_peer(&self) -> Duration {
         let now = Instant::now();
         let (next, interval) = self.next_look.get();

@@ -24,7 +24,8 @@ use crate::wait::bell::Look;
 use crate::wait::sealed::{self, Rings};
 use crate::wait::thread::is_over;
 
-/// Items of one producer, of which each consumer gets all: what a [`Broadcast`](super::Broadcast) carries.
+/// Items of one producer, of which each consumer gets all: what a [`Broadcast`](super::Broadcast)
+/// carries.
 pub struct All<T>(PhantomData<fn(T) -> T>);
 
 impl<T: Item> Kind for All<T> {
@@ -82,10 +83,12 @@ impl<T: Item> Kind for All<T> {
 }
 
 impl<T: Item> Broadcast<T> {
-    /// A receiving side that can't write to the memory of the lane, not even by mistake: it is mapped to be read. It begins with the next item.
+    /// A receiving side that can't write to the memory of the lane, not even by mistake: it is
+    /// mapped to be read. It begins with the next item.
     ///
-    /// Nobody knows of it, and nobody wakes it: a call that waits naps for 50 microseconds at first, and then up to a millisecond. It sees that the publisher has
-    /// left, but not that it has died: [`has_peer`](Reader::has_peer) asks for that.
+    /// Nobody knows of it, and nobody wakes it: a call that waits naps for 50 microseconds at
+    /// first, and then up to a millisecond. It sees that the publisher has left, but not that it
+    /// has died: [`has_peer`](Reader::has_peer) asks for that.
     ///
     /// ```
     /// use corelane::shm::Broadcast;
@@ -108,7 +111,8 @@ impl<T: Item> Broadcast<T> {
         let len = seq_ring::len::<T>(sizes.capacity)?;
         // SAFETY: the mapping is longer than this.
         let queue = unsafe { mapping.base().add(QUEUE_AT) };
-        // SAFETY: the queue was made with this length. A consumer that watches writes nothing, and its end doesn't count.
+        // SAFETY: the queue was made with this length. A consumer that watches writes nothing, and
+        // its end doesn't count.
         let end = unsafe { join(mapping, queue, len, Side::Consumer, Leaves::Others) }?;
         let [producer, _] = All::<T>::seats(sizes);
         let naps = Naps { none: Silent, producer, file };

@@ -17,7 +17,8 @@ use crate::{line_ring, record_ring, wait};
 
 /// What processes can send each other: plain data for which every pattern of bits is a value.
 ///
-/// Numbers, arrays of them, and structs without padding that derive `zerocopy`'s `IntoBytes`, `FromBytes` and `Immutable`.
+/// Numbers, arrays of them, and structs without padding that derive `zerocopy`'s `IntoBytes`,
+/// `FromBytes` and `Immutable`.
 #[diagnostic::on_unimplemented(
     message = "processes can't send each other `{Self}`",
     note = "derive `Clone, Copy, zerocopy::IntoBytes, zerocopy::FromBytes, zerocopy::Immutable` for it, with `#[repr(C)]` and \
@@ -49,7 +50,8 @@ impl<T: Kind + ?Sized> Carried for T {}
 pub struct Sizes {
     /// Items, or bytes of records.
     pub capacity: usize,
-    /// Of records: bytes of the longest one, or 0, then it follows from the capacity. Of [`Many`](super::Many): how many producers. Of other items: 0.
+    /// Of records: bytes of the longest one, or 0, then it follows from the capacity. Of
+    /// [`Many`](super::Many): how many producers. Of other items: 0.
     pub longest: usize,
 }
 
@@ -94,8 +96,8 @@ pub trait Kind {
     unsafe fn producer(link: &Arc<Link>, sizes: Sizes, seat: Seat)
     -> Result<Self::Producer, Error>;
 
-    /// Where a consumer begins that gets all items from now on. Asked before it has its seat: a producer that finds the seat taken pushes behind
-    /// that.
+    /// Where a consumer begins that gets all items from now on. Asked before it has its seat: a
+    /// producer that finds the seat taken pushes behind that.
     ///
     /// # Safety
     ///

@@ -15,8 +15,8 @@ use super::limits;
 /// Nobody can make the file shorter or longer, or take this back.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
-/// Bytes for which the system looks at once. On some systems a signal undoes a whole call. A piece is
-/// small enough for the time between frequent signals.
+/// Bytes for which the system looks at once. On some systems a signal undoes a whole call. A piece
+/// is small enough for the time between frequent signals.
 const PIECE: usize = 256 << 10;
 
 /// A new file of `len` bytes, which are zeros.
@@ -54,7 +54,8 @@ pub(super) fn check_filled(file: BorrowedFd<'_>, len: usize) -> Result<(), Error
     if is_filled { Ok(()) } else { Err(Error::Corrupt) }
 }
 
-/// The same file with locks of its own: a passed descriptor shares its locks with the process that has passed it.
+/// The same file with locks of its own: a passed descriptor shares its locks with the process that
+/// has passed it.
 pub(super) fn reopen(file: BorrowedFd<'_>) -> Result<OwnedFd, Error> {
     reopen_for(file, OFlags::RDWR)
 }
@@ -111,7 +112,8 @@ impl Seats {
 
 /// A seat, which this process has until it dies or drops this.
 ///
-/// It is a lock of an open file description on one byte of the file. The kernel takes it back when the process ends, whatever ends it.
+/// It is a lock of an open file description on one byte of the file. The kernel takes it back when
+/// the process ends, whatever ends it.
 #[derive(Debug)]
 pub struct Seat {
     /// Has the lock.

@@ -68,7 +68,8 @@ const HIERARCHIES: [Hierarchy; 2] = [
 ];
 
 impl Hierarchy {
-    /// The group of this process and those that it is in, as `/proc/self/cgroup` and `/proc/self/mountinfo` tell them.
+    /// The group of this process and those that it is in, as `/proc/self/cgroup` and
+    /// `/proc/self/mountinfo` tell them.
     fn groups(&self, groups: &str, mounts: &str) -> Vec<PathBuf> {
         let has_controller = |list: &str| list.split(',').any(|name| name == self.controller);
         let own = groups.lines().find_map(|line| {
@@ -90,7 +91,8 @@ impl Hierarchy {
         above.map(Path::to_owned).collect()
     }
 
-    /// What a group can still have if all goes that can: its caches, and into swap. `None` without a limit.
+    /// What a group can still have if all goes that can: its caches, and into swap. `None` without
+    /// a limit.
     fn left(&self, group: &Path, free_swap: u64) -> Option<u64> {
         let text = |name| fs::read_to_string(group.join(name)).ok();
         let value = |name| text(name)?.trim().parse::<u64>().ok();

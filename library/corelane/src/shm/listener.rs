@@ -91,8 +91,9 @@ pub struct Client {
 }
 
 impl Listener {
-    /// Listens at a name that is in no file system, and vanishes with the process. Processes of other network namespaces, as of most
-    /// containers, don't see it: they need a [path](Self::bind_path).
+    /// Listens at a name that is in no file system, and vanishes with the process. Processes of
+    /// other network namespaces, as of most containers, don't see it: they need a
+    /// [path](Self::bind_path).
     ///
     /// # Errors
     ///
@@ -102,7 +103,8 @@ impl Listener {
         Self::new(system("to listen at the name", bound)?, None)
     }
 
-    /// Listens at a path, where it makes a socket. If a process that was killed has left one there, it takes its place.
+    /// Listens at a path, where it makes a socket. If a process that was killed has left one there,
+    /// it takes its place.
     ///
     /// # Errors
     ///
@@ -130,8 +132,8 @@ impl Listener {
         self
     }
 
-    /// Waits for a process that asks for a lane, and gives it this one. Returns when that process has
-    /// opened it.
+    /// Waits for a process that asks for a lane, and gives it this one. Returns when that process
+    /// has opened it.
     ///
     /// Processes that are not allowed to have it are told so as soon as they connect. One that is
     /// allowed and doesn't ask keeps no other waiting. One that asks has a second to open the lane.
@@ -241,13 +243,15 @@ fn has_sent(stream: &UnixStream) -> bool {
 }
 
 impl<T: Carried + ?Sized> Lane<T> {
-    /// Asks the process that listens at this name for a lane: see [`Listener::bind`]. Waits for its answer.
+    /// Asks the process that listens at this name for a lane: see [`Listener::bind`]. Waits for its
+    /// answer.
     ///
     /// Anybody may listen at a name. So the process must be of the same user, or of the root user.
     ///
     /// # Errors
     ///
-    /// [`Refused`](Error::Refused) if the process gives this one no lane, or is of another user, or as [`open`](Self::open). If no process listens there.
+    /// [`Refused`](Error::Refused) if the process gives this one no lane, or is of another user, or
+    /// as [`open`](Self::open). If no process listens there.
     pub fn connect(name: &str) -> Result<Self, Error> {
         let address = system("the name", address(name))?;
         let stream = connect(|| UnixStream::connect_addr(&address))?;
@@ -258,8 +262,8 @@ impl<T: Carried + ?Sized> Lane<T> {
         Self::ask(&stream)
     }
 
-    /// As [`connect`](Self::connect), for a path: see [`Listener::bind_path`]. The process may be of any user: the directory says whose sockets
-    /// are in it.
+    /// As [`connect`](Self::connect), for a path: see [`Listener::bind_path`]. The process may be
+    /// of any user: the directory says whose sockets are in it.
     ///
     /// # Errors
     ///
@@ -356,7 +360,8 @@ fn knock(path: &Path) -> Result<(), Errno> {
     net::connect(&socket, &SocketAddrUnix::new(path)?)
 }
 
-/// The process on the other side. Not by `rustix`, which takes process 0 of another namespace for an error.
+/// The process on the other side. Not by `rustix`, which takes process 0 of another namespace for
+/// an error.
 fn client(stream: &UnixStream) -> io::Result<Client> {
     let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut len = size_of::<libc::ucred>() as libc::socklen_t;

@@ -1,4 +1,5 @@
-//! Lanes side by side: several processes push, each in its own lane, and several pop from all of them.
+//! Lanes side by side: several processes push, each in its own lane, and several pop from all of
+//! them.
 
 use alloc::alloc::Layout;
 use alloc::boxed::Box;
@@ -31,7 +32,8 @@ pub struct Many<T>(PhantomData<fn(T) -> T>);
 const MOST: usize = 1 << 16;
 
 impl<T: Item> Lanes<T> {
-    /// Makes lanes for up to `producers` producers at a time, each with room for at least `capacity` items. Consumers may be any number.
+    /// Makes lanes for up to `producers` producers at a time, each with room for at least
+    /// `capacity` items. Consumers may be any number.
     ///
     /// # Errors
     ///

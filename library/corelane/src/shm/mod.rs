@@ -1,8 +1,11 @@
-//! Lanes between processes: a queue in memory that they share, which survives the death of any of them.
+//! Lanes between processes: a queue in memory that they share, which survives the death of any of
+//! them.
 //!
-//! A [`Lane`] is a memory file. One process makes it and gives its descriptor to another one, which opens it: by inheritance,
-//! [`Lane::give`], or over a Unix socket, [`Listener`]. Each takes a side. The handles are those of [`wait`]: they push, pop, wait and sleep as between threads.
-//! Tasks wait by [`pop_async`](Consumer::pop_async), [`push_async`](Producer::push_async), [`claim_async`](RecordProducer::claim_async).
+//! A [`Lane`] is a memory file. One process makes it and gives its descriptor to another one, which
+//! opens it: by inheritance, [`Lane::give`], or over a Unix socket, [`Listener`]. Each takes a
+//! side. The handles are those of [`wait`]: they push, pop, wait and sleep as between threads.
+//! Tasks wait by [`pop_async`](Consumer::pop_async), [`push_async`](Producer::push_async),
+//! [`claim_async`](RecordProducer::claim_async).
 //!
 //! ```
 //! use corelane::shm::Lane;
@@ -32,7 +35,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Several processes push, and several pop, at [`Lanes`]: jobs for workers, say, of which any may be killed and started anew.
+//! Several processes push, and several pop, at [`Lanes`]: jobs for workers, say, of which any may
+//! be killed and started anew.
 //!
 //! ```
 //! use corelane::shm::Lanes;
@@ -70,16 +74,18 @@
 //!
 //! # Trust
 //!
-//! Another process may write anything into the memory. Positions are checked or bounded before they are used, so no access leaves the lane, no
-//! call panics, and none loops for ever. Items are then wrong, lost or doubled, and a take-over may say [`Corrupt`](Error::Corrupt).
-//! Items are plain data for which every pattern of bits is a value, [`Item`]. The bytes of a record may change while it is read: copy what you
-//! check before you use it.
+//! Another process may write anything into the memory. Positions are checked or bounded before they
+//! are used, so no access leaves the lane, no call panics, and none loops for ever. Items are then
+//! wrong, lost or doubled, and a take-over may say [`Corrupt`](Error::Corrupt). Items are plain
+//! data for which every pattern of bits is a value, [`Item`]. The bytes of a record may change
+//! while it is read: copy what you check before you use it.
 //!
 //! # Limits
 //!
-//! A `Lane` has one producer and one consumer, a `Broadcast` one producer. `Lanes` keep the order of each producer's items, and none between producers. A child process that was forked, and has not called `exec`, keeps the sides of its parent taken as long as it
-//! lives; it must not use or drop their handles, nor wait for lanes in tasks.
-//! Processes on 64-bit Linux with `/proc`.
+//! A `Lane` has one producer and one consumer, a `Broadcast` one producer. `Lanes` keep the order
+//! of each producer's items, and none between producers. A child process that was forked, and has
+//! not called `exec`, keeps the sides of its parent taken as long as it lives; it must not use or
+//! drop their handles, nor wait for lanes in tasks. Processes on 64-bit Linux with `/proc`.
 
 mod bells;
 mod broadcast;
@@ -143,7 +149,8 @@ pub type RecordProducer = wait::bytes::Producer<record_ring::Producer, Bells>;
 /// The receiving side of a lane for byte records, `Lane<[u8]>`.
 pub type RecordConsumer = wait::bytes::Consumer<record_ring::Consumer, Bells>;
 
-/// Lanes side by side: several processes push, each in a lane of its own, and several pop from all of them.
+/// Lanes side by side: several processes push, each in a lane of its own, and several pop from all
+/// of them.
 ///
 /// [`create`](Lane::create) makes them for 16 producers at a time,
 /// [`create_for_producers`](Lane::create_for_producers) for any number.
@@ -155,8 +162,9 @@ pub type ManyProducer<T> = wait::Producer<parts::LanesProducer<T>, Sending>;
 /// A receiving side of [`Lanes`].
 pub type ManyConsumer<T> = wait::Consumer<Taker<T>, Taking>;
 
-/// A lane of which each receiving process gets all items. The producer never waits: an item that a process doesn't pop in time is overwritten,
-/// and that process counts it as [lost](Subscriber::lost). A receiving side begins with the next item.
+/// A lane of which each receiving process gets all items. The producer never waits: an item that a
+/// process doesn't pop in time is overwritten, and that process counts it as
+/// [lost](Subscriber::lost). A receiving side begins with the next item.
 ///
 /// ```
 /// use corelane::shm::Broadcast;
@@ -169,7 +177,8 @@ pub type ManyConsumer<T> = wait::Consumer<Taker<T>, Taking>;
 /// ```
 pub type Broadcast<T> = Lane<All<T>>;
 
-/// A receiving side of a [`Broadcast`] whose process can't write to it: see [`Broadcast::read_only`](Lane::read_only).
+/// A receiving side of a [`Broadcast`] whose process can't write to it: see
+/// [`Broadcast::read_only`](Lane::read_only).
 pub type Reader<T> = wait::Consumer<seq_ring::Consumer<T>, Naps>;
 
 /// The sending side of a [`Broadcast`]. A push never fails.
@@ -182,7 +191,8 @@ pub type Subscriber<T> = wait::Consumer<seq_ring::Consumer<T>, Heard>;
 macro_rules! watches {
     ($($handle:ident)*) => {$(
         impl<T: Item> $handle<T> {
-            /// The [position](Publisher::position) of the next item: how many were pushed before it. At first, where this side begins.
+            /// The [position](Publisher::position) of the next item: how many were pushed before
+            /// it. At first, where this side begins.
             pub fn position(&self) -> u64 {
                 self.queue.position()
             }
@@ -219,7 +229,8 @@ pub enum Peer {
     Died,
 }
 
-/// A queue in memory that processes share: for items of type `T`, or for byte records if `T` is `[u8]`.
+/// A queue in memory that processes share: for items of type `T`, or for byte records if `T` is
+/// `[u8]`.
 pub struct Lane<T: Carried + ?Sized> {
     link: Arc<Link>,
     sizes: Sizes,
@@ -227,13 +238,13 @@ pub struct Lane<T: Carried + ?Sized> {
 }
 
 impl<T: Carried + ?Sized> Lane<T> {
-    /// Makes a lane for at least `capacity` items, or bytes of records. A record may take a quarter of them: see
-    /// [`create_for_records`](Lane::create_for_records).
+    /// Makes a lane for at least `capacity` items, or bytes of records. A record may take a quarter
+    /// of them: see [`create_for_records`](Lane::create_for_records).
     ///
     /// # Errors
     ///
-    /// [`Limit`](Error::Limit) if a limit leaves too little memory. If the capacity is 0 or too large,
-    /// or if the system has no memory files.
+    /// [`Limit`](Error::Limit) if a limit leaves too little memory. If the capacity is 0 or too
+    /// large, or if the system has no memory files.
     pub fn create(capacity: usize) -> Result<Self, Error> {
         Self::of(Sizes { capacity, longest: 0 })
     }
@@ -267,8 +278,8 @@ impl<T: Carried + ?Sized> Lane<T> {
         Ok((file, sizes, there))
     }
 
-    /// Opens a lane whose descriptor this process has inherited: see [`give`](Self::give). The descriptor is left as it is, but the
-    /// programs that this one executes don't inherit it.
+    /// Opens a lane whose descriptor this process has inherited: see [`give`](Self::give). The
+    /// descriptor is left as it is, but the programs that this one executes don't inherit it.
     ///
     /// # Errors
     ///
@@ -277,7 +288,8 @@ impl<T: Carried + ?Sized> Lane<T> {
         if number < 0 {
             return Err(Error::NotALane);
         }
-        // SAFETY: it is not used as one that this process owns. If it isn't open, or is another file, the calls of the system say so.
+        // SAFETY: it is not used as one that this process owns. If it isn't open, or is another
+        // file, the calls of the system say so.
         let file = unsafe { BorrowedFd::borrow_raw(number) };
         let lane = Self::open(file)?;
         system("to keep the descriptor for this program", fcntl_setfd(file, FdFlags::CLOEXEC))?;
@@ -307,7 +319,8 @@ impl<T: Carried + ?Sized> Lane<T> {
     ///
     /// # Errors
     ///
-    /// [`Taken`](Error::Taken) if a live process has it, [`Corrupt`](Error::Corrupt) if the last one can't have left the queue so.
+    /// [`Taken`](Error::Taken) if a live process has it, [`Corrupt`](Error::Corrupt) if the last
+    /// one can't have left the queue so.
     pub fn producer(&self) -> Result<T::Producer, Error> {
         let seat = self.take(Side::Producer)?;
         // SAFETY: the queue was made with these sizes, and a seat of the side is taken.
@@ -340,7 +353,8 @@ impl<T: Carried + ?Sized> Lane<T> {
         Ok(seat)
     }
 
-    /// Lets a child process inherit the lane. The child opens it by [`open_number`](Self::open_number) with the number that this gives.
+    /// Lets a child process inherit the lane. The child opens it by
+    /// [`open_number`](Self::open_number) with the number that this gives.
     ///
     /// ```no_run
     /// use std::process::Command;
@@ -451,8 +465,8 @@ macro_rules! peers {
                 self.peer() == Peer::Alive
             }
 
-            /// Waits until a process has the other side, for at most so long. False when the time is over. A process that has died or left
-            /// meanwhile doesn't count.
+            /// Waits until a process has the other side, for at most so long. False when the time
+            /// is over. A process that has died or left meanwhile doesn't count.
             pub fn wait_for_peer(&self, timeout: Duration) -> bool {
                 // A time beyond what the clock can tell never comes.
                 let until = Instant::now().checked_add(timeout);

@@ -1,8 +1,10 @@
-//! Futures: one thread of the process sleeps at the words of all lanes for which tasks wait, and wakes the tasks.
+//! Futures: one thread of the process sleeps at the words of all lanes for which tasks wait, and
+//! wakes the tasks.
 //!
-//! The other process knows of no tasks: it wakes the thread that sleeps at the word. A thread that sleeps at many words (`futex_waitv(2)`) is the
-//! way that needs nothing of it. A descriptor for each lane would cost the other process a call of the system more, and `io_uring`, which
-//! could wait as well, is switched off on many systems.
+//! The other process knows of no tasks: it wakes the thread that sleeps at the word. A thread that
+//! sleeps at many words (`futex_waitv(2)`) is the way that needs nothing of it. A descriptor for
+//! each lane would cost the other process a call of the system more, and `io_uring`, which could
+//! wait as well, is switched off on many systems.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -54,7 +56,8 @@ struct Sleeper {
 unsafe impl Send for Sleeper {}
 
 impl Sleeper {
-    /// Whether the task must look: it was rung for, or the other side is gone, or it may have missed a ring.
+    /// Whether the task must look: it was rung for, or the other side is gone, or it may have
+    /// missed a ring.
     fn is_due(&mut self, now: Instant) -> bool {
         // SAFETY: see `word`.
         if self.asleep.is_rung(unsafe { self.word.as_ref() }) {
@@ -193,7 +196,8 @@ impl Watch {
         }
     }
 
-    /// The thread may have been woken in place of a task that is gone: then a thread that sleeps at the same word must have the ring.
+    /// The thread may have been woken in place of a task that is gone: then a thread that sleeps at
+    /// the same word must have the ring.
     fn pass_on(&self, places: &[Place]) {
         let sleepers = self.sleepers.lock();
         for place in places {
@@ -251,7 +255,8 @@ impl<H> Task<'_, H> {
         let asleep = bell.announce();
         self.asleep = Some(asleep);
         bell.look_after_peer();
-        // Once more, for what came before the other side could see that this one sleeps, or if the other side is dead.
+        // Once more, for what came before the other side could see that this one sleeps, or if the
+        // other side is dead.
         if let Some(found) = look(self.handle) {
             return self.found(found);
         }
@@ -358,7 +363,8 @@ impl<T: Item, P: queue::Producer<Item = T>, B: Sleeps<Room = Bell>> wait::Produc
 }
 
 impl RecordConsumer {
-    /// Removes the oldest record, in a task, and lends its bytes. Waits while there is none. `None` as [`pop`](wait::bytes::Consumer::pop).
+    /// Removes the oldest record, in a task, and lends its bytes. Waits while there is none. `None`
+    /// as [`pop`](wait::bytes::Consumer::pop).
     ///
     /// As [`pop_async`](wait::Consumer::pop_async) of items.
     pub async fn pop_async(

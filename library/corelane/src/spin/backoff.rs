@@ -2,8 +2,8 @@
 
 use crate::memory::pause;
 
-/// How long a consumer waits after its compare-and-swap has failed, so that others proceed undisturbed: longer each
-/// time.
+/// How long a consumer waits after its compare-and-swap has failed, so that others proceed
+/// undisturbed: longer each time.
 #[derive(Debug)]
 pub(crate) struct Backoff {
     pauses: u32,

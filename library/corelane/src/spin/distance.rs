@@ -1,4 +1,5 @@
-//! Keeping a distance: a consumer that follows a stream too closely costs both sides a cache miss for each look.
+//! Keeping a distance: a consumer that follows a stream too closely costs both sides a cache miss
+//! for each look.
 
 use crate::memory::pause;
 
@@ -14,7 +15,8 @@ pub(crate) struct Distance {
 impl Distance {
     /// Most pauses in one look: about as long as a far line needs for a round trip.
     const MOST: u32 = 16;
-    /// Calls from one catch-up to the next that make a stream. In a dialogue there are one or two for each message.
+    /// Calls from one catch-up to the next that make a stream. In a dialogue there are one or two
+    /// for each message.
     const STREAM: u64 = 3;
 
     /// The distance of a new consumer.
@@ -22,10 +24,10 @@ impl Distance {
         Self { mark: position, pauses: 0 }
     }
 
-    /// Called when the consumer has caught up with the producer at `position`, in a call that takes at most `each`
-    /// items. The wait depends on the number of such calls since the last catch-up: longer than the last wait if these
-    /// calls make a stream, as long if they are `far_behind` or more, and half as long otherwise. Returns whether the
-    /// consumer has waited.
+    /// Called when the consumer has caught up with the producer at `position`, in a call that takes
+    /// at most `each` items. The wait depends on the number of such calls since the last catch-up:
+    /// longer than the last wait if these calls make a stream, as long if they are `far_behind` or
+    /// more, and half as long otherwise. Returns whether the consumer has waited.
     #[inline]
     pub(crate) fn caught_up(mut self, position: u64, each: u64, far_behind: u64) -> (Self, bool) {
         let run = position.wrapping_sub(self.mark) / each;

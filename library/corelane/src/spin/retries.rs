@@ -2,8 +2,8 @@
 
 use crate::memory::{limit, pause};
 
-/// How often slices and iterators look again while the queue is busy: with a pause before each look that is twice as long as the
-/// last one, about a microsecond in all.
+/// How often slices and iterators look again while the queue is busy: with a pause before each look
+/// that is twice as long as the last one, about a microsecond in all.
 const MOST: u32 = limit(6, 1) as u32;
 
 /// Counts the retries of one call.

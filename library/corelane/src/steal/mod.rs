@@ -1,7 +1,8 @@
-//! Work stealing: a queue whose owner pushes and pops, and from which thieves take what the owner has not come to.
+//! Work stealing: a queue whose owner pushes and pops, and from which thieves take what the owner
+//! has not come to.
 //!
-//! A worker thread owns a queue, into which it pushes tasks, and from which it pops the next one. A thread that has nothing to do
-//! steals from the queues of others.
+//! A worker thread owns a queue, into which it pushes tasks, and from which it pops the next one. A
+//! thread that has nothing to do steals from the queues of others.
 //!
 //! ```
 //! use corelane::steal;
@@ -28,13 +29,16 @@
     doc = "| [`chase_lev`], [`chase_lev::asymmetric`], [`run_queue`] | newest; newest; oldest first | to compare: what most schedulers have. One would choose them for queues that grow, or when a thief must reach every item by an ordinary steal |"
 )]
 //!
-//! `pool` has worker threads with such queues, for tasks of any type. `fork_join` has them for computations that split.
+//! `pool` has worker threads with such queues, for tasks of any type. `fork_join` has them for
+//! computations that split.
 //!
-//! `lifo` and `fifo` are block-based ([`bwos`]). Where the system has `membarrier(2)`, as Linux does, the owner's calls cost about as much as those
-//! of `Vec` and `VecDeque`. Elsewhere each pop has a fence.
+//! `lifo` and `fifo` are block-based ([`bwos`]). Where the system has `membarrier(2)`, as Linux
+//! does, the owner's calls cost about as much as those of `Vec` and `VecDeque`. Elsewhere each pop
+//! has a fence.
 
-/// The traits of a queue's handles by their inherent calls of the same names, and what handles have besides: clones of thieves, and `Debug`. `$also` are the calls of
-/// [`Stealer`] that the queue doesn't leave to the trait.
+/// The traits of a queue's handles by their inherent calls of the same names, and what handles have
+/// besides: clones of thieves, and `Debug`. `$also` are the calls of [`Stealer`] that the queue
+/// doesn't leave to the trait.
 macro_rules! handles {
     ($a:lifetime, $loot:ty: $($also:tt)*) => {
         impl<T> $crate::steal::Worker for Worker<T> {
@@ -159,8 +163,9 @@ pub trait Stealer: Clone {
     ///
     /// # Errors
     ///
-    /// `Empty` if there is none that can be stolen without disturbing the owner, `Closed` if there is none and the owner is gone. `Busy`, of some queues, if the owner or
-    /// another thief was faster.
+    /// `Empty` if there is none that can be stolen without disturbing the owner, `Closed` if there
+    /// is none and the owner is gone. `Busy`, of some queues, if the owner or another thief was
+    /// faster.
     fn try_steal(&self) -> Result<Self::Item, TryPopError> {
         Ok(self.try_steal_some(1)?.next().expect("it has stolen one"))
     }
@@ -172,8 +177,11 @@ pub trait Stealer: Clone {
     /// As [`try_steal`](Self::try_steal).
     fn try_steal_some(&self, most: usize) -> Result<Self::Loot<'_>, TryPopError>;
 
-    /// Steals up to `most` items, at least one, that lie together, if a part of the queue that `random` chooses has items: the longer the queue, the more likely. For a thief that
-    /// tries another queue with another number otherwise. By default it is [`try_steal_some`](Self::try_steal_some), for queues that can't tell how long they are without disturbing the owner.
+    /// Steals up to `most` items, at least one, that lie together, if a part of the queue that
+    /// `random` chooses has items: the longer the queue, the more likely. For a thief that tries
+    /// another queue with another number otherwise. By default it is
+    /// [`try_steal_some`](Self::try_steal_some), for queues that can't tell how long they are
+    /// without disturbing the owner.
     ///
     /// # Errors
     ///
@@ -183,19 +191,23 @@ pub trait Stealer: Clone {
         self.try_steal_some(most)
     }
 
-    /// Steals up to `most` items, at least one, but no more than half, from those that the owner has before it. For a thread that finds nothing else and would sleep otherwise.
+    /// Steals up to `most` items, at least one, but no more than half, from those that the owner
+    /// has before it. For a thread that finds nothing else and would sleep otherwise.
     ///
     /// # Errors
     ///
-    /// `Empty` if there is none before the owner; `Busy` if the owner, or another thief, was faster, or if [`try_steal`](Self::try_steal) finds items; `Closed` only if nothing is left at all.
+    /// `Empty` if there is none before the owner; `Busy` if the owner, or another thief, was
+    /// faster, or if [`try_steal`](Self::try_steal) finds items; `Closed` only if nothing is left
+    /// at all.
     ///
-    /// By default it is [`try_steal_some`](Self::try_steal_some), for queues in which a thief reaches every item by that.
+    /// By default it is [`try_steal_some`](Self::try_steal_some), for queues in which a thief
+    /// reaches every item by that.
     fn try_seize(&self, most: usize) -> Result<Self::Loot<'_>, TryPopError> {
         self.try_steal_some(most)
     }
 
-    /// Whether there was nothing to steal or to seize. Items that the owner pushed before, and that nobody has taken, are seen if a fence or another
-    /// synchronisation lies between.
+    /// Whether there was nothing to steal or to seize. Items that the owner pushed before, and that
+    /// nobody has taken, are seen if a fence or another synchronisation lies between.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }

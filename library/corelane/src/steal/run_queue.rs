@@ -1,8 +1,11 @@
-//! `tokio-ring`: a ring of which a thief takes half. The owner takes the oldest item, and thieves the oldest, too.
+//! `tokio-ring`: a ring of which a thief takes half. The owner takes the oldest item, and thieves
+//! the oldest, too.
 //!
-//! One word has two positions: that of the oldest item, which the owner and thieves advance by a compare-and-swap, and behind it that of the oldest item that a thief has
-//! claimed and not read yet. A thief advances the former over half of the items, reads them, and then moves the latter up. While they differ, no other thief may steal.
-//! The owner goes on, and reuses no slot that is not read.
+//! One word has two positions: that of the oldest item, which the owner and thieves advance by a
+//! compare-and-swap, and behind it that of the oldest item that a thief has claimed and not read
+//! yet. A thief advances the former over half of the items, reads them, and then moves the latter
+//! up. While they differ, no other thief may steal. The owner goes on, and reuses no slot that is
+//! not read.
 //!
 #![doc = advice!(literature tokio_ring)]
 //!
@@ -28,10 +31,13 @@
 //!
 //! # What differs from Tokio's
 //!
-//! - A full queue gives the item back. Tokio moves half of the queue to a list that all its workers share; here this is the caller's matter.
+//! - A full queue gives the item back. Tokio moves half of the queue to a list that all its workers
+//!   share; here this is the caller's matter.
 //! - A thief gets its items one by one and not in a queue of its own.
-//! - Positions have 32 bits as there. A thief that is stopped between two of its steps while a multiple of 2³² items pass might take an item twice.
-//! - Only what frees a slot and what publishes an item is ordered. A thief that loads an older end of the queue than its beginning finds it empty.
+//! - Positions have 32 bits as there. A thief that is stopped between two of its steps while a
+//!   multiple of 2³² items pass might take an item twice.
+//! - Only what frees a slot and what publishes an item is ordered. A thief that loads an older end
+//!   of the queue than its beginning finds it empty.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -86,7 +92,8 @@ pub fn queue_with<T: Send>(config: Config) -> Result<Worker<T>, CapacityError> {
 /// Where the queue begins.
 #[derive(Clone, Copy)]
 struct Head {
-    /// Of the items that a thief has claimed and not read yet, the position of the oldest. If there are none, as `oldest`.
+    /// Of the items that a thief has claimed and not read yet, the position of the oldest. If there
+    /// are none, as `oldest`.
     claimed: u32,
     /// The position of the oldest item that is not claimed.
     oldest: u32,
@@ -145,7 +152,8 @@ impl<T> Header<T> {
     /// The thief that has claimed items has read them.
     fn finish(&self) {
         let mut head = self.head();
-        // Release ↔ Acquire in `try_push`: the items are out of their slots. The owner's compare-and-swaps in between hand this on.
+        // Release ↔ Acquire in `try_push`: the items are out of their slots. The owner's
+        // compare-and-swaps in between hand this on.
         while let Err(found) =
             self.exchange(head, Head { claimed: head.oldest, ..head }, Ordering::Release)
         {
@@ -227,7 +235,8 @@ pub struct Stealer<T> {
     end: End<Header<T>>,
 }
 
-// SAFETY: a thief has nothing of its own: each step of its calls is an atomic one on what all thieves share.
+// SAFETY: a thief has nothing of its own: each step of its calls is an atomic one on what all
+// thieves share.
 unsafe impl<T: Send> Sync for Stealer<T> {}
 
 impl<T> Stealer<T> {
@@ -235,7 +244,8 @@ impl<T> Stealer<T> {
     ///
     /// # Errors
     ///
-    /// `Empty` if there is none; `Busy` if another thief has not read its items yet; `Closed` if there is none and the owner is gone.
+    /// `Empty` if there is none; `Busy` if another thief has not read its items yet; `Closed` if
+    /// there is none and the owner is gone.
     pub fn try_steal(&self) -> Result<T, TryPopError> {
         steal::Stealer::try_steal(self)
     }
@@ -262,7 +272,8 @@ impl<T> Stealer<T> {
             }
             let n = there.div_ceil(2).min(most);
             let claim = Head { oldest: head.oldest.wrapping_add(n), ..head };
-            // Relaxed: the items are visible already. What the slots held before them concerns the owner only.
+            // Relaxed: the items are visible already. What the slots held before them concerns the
+            // owner only.
             match header.exchange(head, claim, Ordering::Relaxed) {
                 Ok(()) => return Ok(Loot { header, cells, next: head.oldest, left: n }),
                 Err(found) => head = found,
@@ -275,7 +286,8 @@ impl<T> Stealer<T> {
         self.len() == 0
     }
 
-    /// Items that could be stolen: what the owner and the thieves do at the same time may or may not count.
+    /// Items that could be stolen: what the owner and the thieves do at the same time may or may
+    /// not count.
     pub fn len(&self) -> usize {
         let header = self.end.header();
         // Relaxed: the caller has the fence, if it needs one.
@@ -286,8 +298,9 @@ impl<T> Stealer<T> {
 
 /// Items that a thief has taken. Those that it doesn't read are dropped with this.
 ///
-/// Until this is dropped no other thief can steal, and the slots are in use: collect the items before they are run. If this is forgotten, no thief ever
-/// steals from the queue again, and it is full for ever when the owner has gone round the ring.
+/// Until this is dropped no other thief can steal, and the slots are in use: collect the items
+/// before they are run. If this is forgotten, no thief ever steals from the queue again, and it is
+/// full for ever when the owner has gone round the ring.
 pub struct Loot<'a, T> {
     header: &'a Header<T>,
     cells: &'a Cells<T>,

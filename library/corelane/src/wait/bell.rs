@@ -1,19 +1,23 @@
 //! A bell: threads and tasks sleep until it rings. It is an eventcount.
 //!
-//! A thread that waits for a change *announces* itself as a sleeper, *looks* once more whether the change has come, and then
-//! sleeps. The thread that makes the change *publishes* it, and then rings the bell. Both have a fence between: so the sleeper
-//! sees the change, or the other thread sees the sleeper.
+//! A thread that waits for a change *announces* itself as a sleeper, *looks* once more whether the
+//! change has come, and then sleeps. The thread that makes the change *publishes* it, and then
+//! rings the bell. Both have a fence between: so the sleeper sees the change, or the other thread
+//! sees the sleeper.
 //!
-//! While nobody sleeps, to ring costs a load of a line that nobody writes: the fence is the light one of a `Barrier`, and a sleeper
-//! pays the heavy one. The first sleeper also tells the ringers to have `SeqCst` fences from now on. Further sleepers then need
-//! no heavy fence, until the bell has been rung `IN_VAIN` times with nobody asleep. So ringers pay for fences about as much as
-//! the heavy fence costs, and sleeps that come often have none.
+//! While nobody sleeps, to ring costs a load of a line that nobody writes: the fence is the light
+//! one of a `Barrier`, and a sleeper pays the heavy one. The first sleeper also tells the ringers
+//! to have `SeqCst` fences from now on. Further sleepers then need no heavy fence, until the bell
+//! has been rung `IN_VAIN` times with nobody asleep. So ringers pay for fences about as much as the
+//! heavy fence costs, and sleeps that come often have none.
 //!
-//! Each ring wakes one sleeper, in the order in which they came. A sleeper that is woken and has no use for it, because it has
-//! found the change already or gives up, wakes the next one: no ring is lost.
+//! Each ring wakes one sleeper, in the order in which they came. A sleeper that is woken and has no
+//! use for it, because it has found the change already or gives up, wakes the next one: no ring is
+//! lost.
 //!
-//! If wakers panic, all others are woken, and then the first panic goes on in the call that has rung. A call
-//! that holds an item it has popped catches the panic instead, or the item would be lost.
+//! If wakers panic, all others are woken, and then the first panic goes on in the call that has
+//! rung. A call that holds an item it has popped catches the panic instead, or the item would be
+//! lost.
 
 use alloc::collections::BTreeMap;
 use core::task::{Poll, Waker};
@@ -37,7 +41,8 @@ pub struct Bell {
 /// Ringers must have a `SeqCst` fence.
 const FENCED: u64 = 1 << 63;
 
-/// Rings in vain until ringers need no fence any more. Between far cores as many fences take about as long as a heavy one.
+/// Rings in vain until ringers need no fence any more. Between far cores as many fences take about
+/// as long as a heavy one.
 const IN_VAIN: u64 = limit(8, 1);
 
 #[derive(Default)]
@@ -54,8 +59,9 @@ struct Sleepers {
 enum Ringers {
     #[default]
     Light,
-    /// They are told to have `SeqCst` fences, by the sleeper of this number. A heavy fence must follow: a ringer that has published
-    /// and looked before it was told may still hold back what it has published.
+    /// They are told to have `SeqCst` fences, by the sleeper of this number. A heavy fence must
+    /// follow: a ringer that has published and looked before it was told may still hold back what
+    /// it has published.
     Told(u64),
     Fenced,
 }
@@ -86,8 +92,8 @@ impl Default for Bell {
 }
 
 impl Bell {
-    /// Wakes the first sleeper, if there is one. All that the caller has published before is there for a sleeper that is about
-    /// to sleep.
+    /// Wakes the first sleeper, if there is one. All that the caller has published before is there
+    /// for a sleeper that is about to sleep.
     #[inline(always)] // the price of each push and pop
     pub fn ring(&self) {
         if !self.is_quiet() {
@@ -95,8 +101,8 @@ impl Bell {
         }
     }
 
-    /// As [`ring`](Self::ring), by a caller that has something in hand, and would lose it in a panic: that of a waker
-    /// ends here.
+    /// As [`ring`](Self::ring), by a caller that has something in hand, and would lose it in a
+    /// panic: that of a waker ends here.
     #[inline(always)] // as `ring`
     pub(crate) fn ring_and_catch(&self) {
         if !self.is_quiet() {
@@ -112,8 +118,9 @@ impl Bell {
         }
     }
 
-    /// As [`ring`](Self::ring), but it wakes the sleeper that came last. If there is one, `may` is asked whether it may be woken, and asked again with the lock. Then `before` is called. Whether it has
-    /// woken one.
+    /// As [`ring`](Self::ring), but it wakes the sleeper that came last. If there is one, `may` is
+    /// asked whether it may be woken, and asked again with the lock. Then `before` is called.
+    /// Whether it has woken one.
     #[inline(always)]
     pub(crate) fn ring_if(&self, may: impl Fn() -> bool, before: impl FnOnce()) -> bool {
         !self.is_quiet() && self.wake_last_if(may, before)
@@ -180,8 +187,8 @@ impl Bell {
 
     #[inline]
     fn has_sleepers(&self) -> bool {
-        // Not the light fence: sleepers may rely on it. Also what other threads did before, if this thread knows of it, is there
-        // for sleepers.
+        // Not the light fence: sleepers may rely on it. Also what other threads did before, if this
+        // thread knows of it, is there for sleepers.
         fence(Ordering::SeqCst);
         // Relaxed: the fence orders it.
         self.sleeping.load(Ordering::Relaxed) & !FENCED != 0
@@ -238,8 +245,8 @@ impl Bell {
         self.sleeping.store(sleepers.waiting.len() as u64 | fenced, Ordering::Relaxed);
     }
 
-    /// One more sleeper, and its number. Then the caller must look before it sleeps. `None` if the system refused the fence: then
-    /// the caller must not sleep.
+    /// One more sleeper, and its number. Then the caller must look before it sleeps. `None` if the
+    /// system refused the fence: then the caller must not sleep.
     fn announce(&self, waker: &Waker) -> Option<u64> {
         let entry = self.enter(waker);
         if Self::fence([(self, entry)].into_iter()) {
@@ -249,7 +256,8 @@ impl Bell {
         None
     }
 
-    /// One more sleeper. Then the caller must have a [fence](Self::fence) and look before it sleeps.
+    /// One more sleeper. Then the caller must have a [fence](Self::fence) and look before it
+    /// sleeps.
     pub(crate) fn enter(&self, waker: &Waker) -> Entry {
         let mut sleepers = self.sleepers.lock();
         let number = sleepers.next;
@@ -264,7 +272,8 @@ impl Bell {
         Entry { number, needs_heavy: !matches!(sleepers.ringers, Ringers::Fenced) }
     }
 
-    /// The fence of a sleeper, one for all bells at which it is announced. `false` if the system refused it.
+    /// The fence of a sleeper, one for all bells at which it is announced. `false` if the system
+    /// refused it.
     #[must_use]
     pub(crate) fn fence<'a>(entries: impl Iterator<Item = (&'a Self, Entry)> + Clone) -> bool {
         let needs_heavy = |(_, entry): &(&Self, Entry)| entry.needs_heavy;
@@ -279,7 +288,8 @@ impl Bell {
         true
     }
 
-    /// The heavy fence, which orders what ringers do before and after their fences. `false` if the system refused it.
+    /// The heavy fence, which orders what ringers do before and after their fences. `false` if the
+    /// system refused it.
     #[must_use]
     pub(crate) fn heavy_fence(&self) -> bool {
         self.barrier.heavy()
@@ -291,7 +301,8 @@ impl Bell {
         self.barrier.light();
     }
 
-    /// A heavy fence has followed the announcement of this sleeper: all ringers that were told before have `SeqCst` fences.
+    /// A heavy fence has followed the announcement of this sleeper: all ringers that were told
+    /// before have `SeqCst` fences.
     fn confirm(&self, number: u64) {
         let mut sleepers = self.sleepers.lock();
         if matches!(sleepers.ringers, Ringers::Told(by) if by <= number) {
@@ -310,13 +321,14 @@ impl Bell {
         true
     }
 
-    /// Removes the sleeper. If a ring has removed it before, wakes the next sleeper, and returns the panic of
-    /// that waker.
+    /// Removes the sleeper. If a ring has removed it before, wakes the next sleeper, and returns
+    /// the panic of that waker.
     fn leave(&self, number: u64) -> Option<PanicPayload> {
         if self.withdraw(number) { self.wake_first(1) } else { None }
     }
 
-    /// The sleeper sleeps no more. Whether it was woken: then the caller must see to it that the ring is used.
+    /// The sleeper sleeps no more. Whether it was woken: then the caller must see to it that the
+    /// ring is used.
     pub(crate) fn withdraw(&self, number: u64) -> bool {
         let mut sleepers = self.sleepers.lock();
         let left = sleepers.waiting.remove(&number);
@@ -386,12 +398,14 @@ impl Drop for Wait<'_> {
     }
 }
 
-/// As [`Wait`], for those that keep the bell alive themselves: always the same bell. It must be [ended](Self::end).
+/// As [`Wait`], for those that keep the bell alive themselves: always the same bell. It must be
+/// [ended](Self::end).
 #[derive(Debug, Default)]
 pub(crate) struct Sleep {
     /// The number of the sleeper, if it has announced itself and is not known to be woken.
     sleeper: Option<u64>,
-    /// Whether it was woken, and has neither found anything nor announced itself anew. Then the ring is not used yet.
+    /// Whether it was woken, and has neither found anything nor announced itself anew. Then the
+    /// ring is not used yet.
     is_woken: bool,
     budget: Budget,
 }

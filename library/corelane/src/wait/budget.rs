@@ -1,12 +1,12 @@
 //! A task that never has to wait lets others run.
 //!
-//! Each thread counts the steps of its tasks: futures that are ready at their first look. After each
-//! [`STEPS`] of them it looks at the clock. After [`SLICE`] the next future doesn't look for an item or
-//! room: it wakes its task, and is pending once. So are the other futures of this task, among which it may
-//! select, until one of them is polled again: then the task has let others run.
+//! Each thread counts the steps of its tasks: futures that are ready at their first look. After
+//! each [`STEPS`] of them it looks at the clock. After [`SLICE`] the next future doesn't look for
+//! an item or room: it wakes its task, and is pending once. So are the other futures of this task,
+//! among which it may select, until one of them is polled again: then the task has let others run.
 //!
-//! A pending task costs much more than a step: its runtime may wake another thread, which takes the task,
-//! and with it a side of the queue. So the slice is a time, and not a number of steps.
+//! A pending task costs much more than a step: its runtime may wake another thread, which takes the
+//! task, and with it a side of the queue. So the slice is a time, and not a number of steps.
 
 use core::cell::Cell;
 use core::ptr;
@@ -19,7 +19,8 @@ use crate::memory::limit;
 const STEPS: u64 = limit(128, u64::MAX / 2);
 /// Time until a task has to let others run: less than a time slice of the system.
 const SLICE: Duration = Duration::from_millis(1);
-/// Most futures of one task that are held up. They may belong to a loop that polls each future once.
+/// Most futures of one task that are held up. They may belong to a loop that polls each future
+/// once.
 const MOST_HELD_UP: u64 = 16;
 
 /// What a thread knows of its tasks.

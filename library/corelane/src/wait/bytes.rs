@@ -64,8 +64,8 @@ pub struct Consumer<C = bytes::Consumer, B = Local> {
 }
 
 impl<P: Claims, B: Bells> Producer<P, B> {
-    /// Claims room for a record of `len` bytes: see [`bytes::Producer::try_claim`]. Waits while there
-    /// is none.
+    /// Claims room for a record of `len` bytes: see [`bytes::Producer::try_claim`]. Waits while
+    /// there is none.
     ///
     /// Consumers may wait for records until the claim ends, also for some in front of it: don't
     /// wait for anything meanwhile. Read from a socket first, and then claim. While claims of many

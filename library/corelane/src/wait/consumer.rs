@@ -27,7 +27,8 @@ impl<C: queue::Consumer, B: Bells> Consumer<C, B> {
         Self { queue, habit: Habit::new(), bells }
     }
 
-    /// Removes the oldest item. Waits while the queue is empty. `None` if it is empty and all producers are gone.
+    /// Removes the oldest item. Waits while the queue is empty. `None` if it is empty and all
+    /// producers are gone.
     #[inline(always)] // as the queue's own
     pub fn pop(&mut self) -> Option<C::Item> {
         self.pop_by(None).ok()
@@ -37,8 +38,8 @@ impl<C: queue::Consumer, B: Bells> Consumer<C, B> {
     ///
     /// # Errors
     ///
-    /// [`Empty`](TryPopError::Empty) when the time is over, [`Closed`](TryPopError::Closed) if all producers are gone. Never
-    /// [`Busy`](TryPopError::Busy).
+    /// [`Empty`](TryPopError::Empty) when the time is over, [`Closed`](TryPopError::Closed) if all
+    /// producers are gone. Never [`Busy`](TryPopError::Busy).
     pub fn pop_timeout(&mut self, timeout: Duration) -> Result<C::Item, TryPopError> {
         // A time beyond what the clock can tell never comes.
         self.pop_by(Instant::now().checked_add(timeout))
@@ -75,8 +76,8 @@ impl<C: queue::Consumer, B: Bells> Consumer<C, B> {
 
     #[inline(always)] // as the queue's own
     fn pop_by(&mut self, until: Option<Instant>) -> Result<C::Item, TryPopError> {
-        // Each case is made anew: to move the result as it is, LLVM would store and load it with different widths, which the
-        // processor can't forward.
+        // Each case is made anew: to move the result as it is, LLVM would store and load it with
+        // different widths, which the processor can't forward.
         match queue::Consumer::try_pop(self) {
             Ok(item) => Ok(item),
             Err(TryPopError::Closed) => Err(TryPopError::Closed),
@@ -98,8 +99,9 @@ impl<C: queue::Consumer, B: Bells> Consumer<C, B> {
         }
     }
 
-    /// Moves up to `most` items to the end of `into`, and returns their number. Waits for the first one, and then takes what is
-    /// there. 0 if the queue is empty and all producers are gone, or if `most` is 0.
+    /// Moves up to `most` items to the end of `into`, and returns their number. Waits for the first
+    /// one, and then takes what is there. 0 if the queue is empty and all producers are gone, or if
+    /// `most` is 0.
     pub fn pop_many(&mut self, into: &mut Vec<C::Item>, most: usize) -> usize {
         let Some(first) = (most > 0).then(|| self.pop()).flatten() else { return 0 };
         into.push(first);
@@ -125,12 +127,15 @@ impl<C: queue::Consumer, B: Bells> Consumer<C, B> {
 }
 
 impl<C: queue::Consumer> Consumer<C> {
-    /// Removes the oldest item, in a task. Waits while the queue is empty. `None` as [`pop`](Self::pop).
+    /// Removes the oldest item, in a task. Waits while the queue is empty. `None` as
+    /// [`pop`](Self::pop).
     ///
-    /// The future takes an item only when it is ready: if it is dropped before, all items are in the queue. A future that is
-    /// neither polled nor dropped when an item comes keeps other consumers of the queue waiting.
+    /// The future takes an item only when it is ready: if it is dropped before, all items are in
+    /// the queue. A future that is neither polled nor dropped when an item comes keeps other
+    /// consumers of the queue waiting.
     ///
-    /// A task that pops again and again without a wait lets others run: after a millisecond a future is pending once.
+    /// A task that pops again and again without a wait lets others run: after a millisecond a
+    /// future is pending once.
     pub fn pop_async(&mut self) -> PopFuture<'_, C> {
         let wait = Wait::at(self.bells.items());
         PopFuture { queue: &mut self.queue, room: self.bells.room(), wait }
@@ -297,12 +302,13 @@ unsafe impl<C: LendItems, B: Bells> LendItems for Consumer<C, B> {
 
 /// Of an only consumer.
 impl<C: LendItems, B: Bells> Consumer<C, B> {
-    /// Waits until `n` items can be popped, and returns `n`. If all producers are gone and fewer items are left, returns their number.
+    /// Waits until `n` items can be popped, and returns `n`. If all producers are gone and fewer
+    /// items are left, returns their number.
     ///
     /// A chunk of a list of rings may be shorter: it lies in one ring.
     ///
-    /// If the producer waits for room for a number of items, and the consumer for another number, and both together are more than the
-    /// capacity, they may wait for each other for ever.
+    /// If the producer waits for room for a number of items, and the consumer for another number,
+    /// and both together are more than the capacity, they may wait for each other for ever.
     ///
     /// ```
     /// let (mut tx, mut rx) = corelane::wait::pair(corelane::spsc::queue::<u64>(1000)?);
@@ -319,7 +325,8 @@ impl<C: LendItems, B: Bells> Consumer<C, B> {
     ///
     /// # Panics
     ///
-    /// If `n` is larger than the capacity, or than 65,536 if the queue is never full: it would wait for ever.
+    /// If `n` is larger than the capacity, or than 65,536 if the queue is never full: it would wait
+    /// for ever.
     pub fn wait_for_items(&mut self, n: usize) -> usize {
         let most = if self.capacity() == usize::MAX { MOST_COUNTED } else { self.capacity() };
         assert!(n <= most, "{n} items, and at most {most} can be waited for");

@@ -17,11 +17,13 @@ use crate::queue::{self, TryPopError};
 
 /// The receiving side of many queues, whose calls wait for an item of any of them.
 ///
-/// Each producer has a queue of its own, so producers never wait for each other, and a push costs what it costs one to one. The
-/// items of a producer come in order; between producers there is none. All queues ring one bell, so a wait costs the same
-/// for one queue and for a thousand, where a select announces itself at each. A call that finds nothing looks at each queue.
+/// Each producer has a queue of its own, so producers never wait for each other, and a push costs
+/// what it costs one to one. The items of a producer come in order; between producers there is
+/// none. All queues ring one bell, so a wait costs the same for one queue and for a thousand, where
+/// a select announces itself at each. A call that finds nothing looks at each queue.
 ///
-/// The queues have one type of consumer. For queues of different types take [`BoxedConsumer`](crate::BoxedConsumer).
+/// The queues have one type of consumer. For queues of different types take
+/// [`BoxedConsumer`](crate::BoxedConsumer).
 ///
 /// ```
 /// use corelane::{spsc, wait::Inbox};
@@ -97,15 +99,16 @@ impl<C: queue::Consumer> Inbox<C> {
     ///
     /// # Errors
     ///
-    /// [`Empty`](TryPopError::Empty) if no queue has an item, [`Closed`](TryPopError::Closed) if there is no queue any more,
-    /// [`Busy`](TryPopError::Busy) if a queue says so and no other has an item.
+    /// [`Empty`](TryPopError::Empty) if no queue has an item, [`Closed`](TryPopError::Closed) if
+    /// there is no queue any more, [`Busy`](TryPopError::Busy) if a queue says so and no other has
+    /// an item.
     #[inline]
     pub fn try_pop(&mut self) -> Result<C::Item, TryPopError> {
         self.lanes.try_pop()
     }
 
-    /// Removes an item, the oldest one of its queue. Waits while there is none. `None` if all producers are gone, and all items are
-    /// taken; also if no queue was added.
+    /// Removes an item, the oldest one of its queue. Waits while there is none. `None` if all
+    /// producers are gone, and all items are taken; also if no queue was added.
     #[inline]
     pub fn pop(&mut self) -> Option<C::Item> {
         self.lanes.pop_again().or_else(|| self.pop_by(None).ok())
@@ -115,7 +118,8 @@ impl<C: queue::Consumer> Inbox<C> {
     ///
     /// # Errors
     ///
-    /// [`Empty`](TryPopError::Empty) when the time is over, [`Closed`](TryPopError::Closed) if all producers are gone.
+    /// [`Empty`](TryPopError::Empty) when the time is over, [`Closed`](TryPopError::Closed) if all
+    /// producers are gone.
     pub fn pop_timeout(&mut self, timeout: Duration) -> Result<C::Item, TryPopError> {
         // A time beyond what the clock can tell never comes.
         self.pop_by(Instant::now().checked_add(timeout))
@@ -142,8 +146,9 @@ impl<C: queue::Consumer> Inbox<C> {
 
     /// As [`pop`](Self::pop), in a task.
     ///
-    /// If the future is dropped before it is ready, all items are in their queues. A task that pops again and again without a wait lets others run:
-    /// after a millisecond a future is pending once.
+    /// If the future is dropped before it is ready, all items are in their queues. A task that pops
+    /// again and again without a wait lets others run: after a millisecond a future is pending
+    /// once.
     pub fn pop_async(&mut self) -> InboxFuture<'_, C> {
         InboxFuture { inbox: self, sleep: Sleep::default() }
     }

@@ -1,7 +1,7 @@
 //! Handles that wait: for items, or for room. For any queue.
 //!
-//! [`pair`] takes the two handles of a queue, and gives handles that are [`crate::Producer`] and [`crate::Consumer`] too, with
-//! these calls:
+//! [`pair`] takes the two handles of a queue, and gives handles that are [`crate::Producer`] and
+//! [`crate::Consumer`] too, with these calls:
 //!
 //! | | blocks the thread | gives up at a time | a future |
 //! |---|---|---|---|
@@ -11,14 +11,16 @@
 //!
 //! [`Inbox`] is the receiving side of many queues at once. [`bytes::pair`] is for byte records.
 //!
-//! A call first looks again for some microseconds, and longer if that was worth it lately. Then it sleeps, and takes no
-//! processor time. A handle can be told to wait in another way: [`Strategy`]. When all handles of the other side are dropped, all that sleep
-//! wake up. A future needs no runtime of its own; one side may be a task and the other one a thread.
+//! A call first looks again for some microseconds, and longer if that was worth it lately. Then it
+//! sleeps, and takes no processor time. A handle can be told to wait in another way: [`Strategy`].
+//! When all handles of the other side are dropped, all that sleep wake up. A future needs no
+//! runtime of its own; one side may be a task and the other one a thread.
 //!
-//! While nobody sleeps, a push or pop costs a load more than that of the plain handle. To sleep takes a
-//! [`membarrier(2)`](https://man7.org/linux/man-pages/man2/membarrier.2.html) of 1 to 10 microseconds, unless sleeps come often:
-//! then pushes and pops have a fence. On other systems they always have one. The handles of a queue are either all in a pair or
-//! none: an item that a plain handle pushes wakes nobody.
+//! While nobody sleeps, a push or pop costs a load more than that of the plain handle. To sleep
+//! takes a [`membarrier(2)`](https://man7.org/linux/man-pages/man2/membarrier.2.html) of 1 to 10
+//! microseconds, unless sleeps come often: then pushes and pops have a fence. On other systems they
+//! always have one. The handles of a queue are either all in a pair or none: an item that a plain
+//! handle pushes wakes nobody.
 //!
 //! ```
 //! use corelane::{spsc, wait};
@@ -33,11 +35,12 @@
 //! # Ok::<(), corelane::CapacityError>(())
 //! ```
 //!
-//! A call may wake tasks of the other side. If wakers panic, all others are woken first. Then the first panic
-//! goes on. A pop that has its item catches the panic and returns the item. A push whose call panics has pushed its item, or drops it.
+//! A call may wake tasks of the other side. If wakers panic, all others are woken first. Then the
+//! first panic goes on. A pop that has its item catches the panic and returns the item. A push
+//! whose call panics has pushed its item, or drops it.
 //!
-//! Threads that wait for each other in a circle wait for ever, and so does a thread that waits for an item when it has the only
-//! producer itself.
+//! Threads that wait for each other in a circle wait for ever, and so does a thread that waits for
+//! an item when it has the only producer itself.
 
 /// Public for the models, which use it without a queue; not for use, and not stable.
 #[doc(hidden)]
@@ -107,7 +110,8 @@ struct Common {
     consumers: AtomicU64,
 }
 
-/// Where the handles of a queue sleep, and what they ring: [`Local`], if all of them are in one process.
+/// Where the handles of a queue sleep, and what they ring: [`Local`], if all of them are in one
+/// process.
 pub trait Bells: sealed::Bells {}
 
 impl<B: sealed::Bells> Bells for B {}
@@ -122,7 +126,8 @@ pub(crate) mod sealed {
     pub trait Bells {
         type Items: Rings;
         type Room: Rings;
-        /// Whether a side may have several handles. Then one ring may be for several of them, and each sleeper that has found something rings again.
+        /// Whether a side may have several handles. Then one ring may be for several of them, and
+        /// each sleeper that has found something rings again.
         const HAS_SEVERAL: bool = false;
 
         /// Consumers sleep here.
@@ -142,7 +147,8 @@ pub(crate) mod sealed {
 
     /// What threads sleep at until it rings.
     pub trait Rings {
-        /// Wakes a sleeper, if there is one. All that the caller has published before is there for a sleeper that is about to sleep.
+        /// Wakes a sleeper, if there is one. All that the caller has published before is there for
+        /// a sleeper that is about to sleep.
         fn ring(&self);
 
         /// As `n` rings.
@@ -160,7 +166,8 @@ pub(crate) mod sealed {
             self.ring_for(n);
         }
 
-        /// Blocks the thread until a look finds something. `None` if that was not before `until`: then the caller looks once more.
+        /// Blocks the thread until a look finds something. `None` if that was not before `until`:
+        /// then the caller looks once more.
         fn sleep<R>(
             &self,
             waits: &mut Waits,
@@ -174,7 +181,8 @@ pub(crate) mod sealed {
     }
 }
 
-/// The bells of a queue whose handles are all in this process. Dropped after the handle of the queue.
+/// The bells of a queue whose handles are all in this process. Dropped after the handle of the
+/// queue.
 #[derive(Debug)]
 pub struct Local {
     /// The consumer sleeps here. It may be that of several queues.
@@ -243,7 +251,8 @@ impl Drop for Local {
     }
 }
 
-/// Blocks the thread at a bell until a look finds something. For the models, which use bells without a queue.
+/// Blocks the thread at a bell until a look finds something. For the models, which use bells
+/// without a queue.
 #[doc(hidden)]
 pub fn block<R>(bell: &Bell, look: impl FnMut() -> bell::Look<R>) -> R {
     thread::Habit::new().wait(bell, None, look).expect("it waits for ever")

@@ -41,8 +41,8 @@ impl<P: queue::Producer, B: Bells> Producer<P, B> {
     ///
     /// # Errors
     ///
-    /// [`Full`](TryPushError::Full) when the time is over, [`Closed`](TryPushError::Closed) as [`push`](Self::push). Never
-    /// [`Busy`](TryPushError::Busy).
+    /// [`Full`](TryPushError::Full) when the time is over, [`Closed`](TryPushError::Closed) as
+    /// [`push`](Self::push). Never [`Busy`](TryPushError::Busy).
     pub fn push_timeout(
         &mut self,
         item: P::Item,
@@ -124,8 +124,8 @@ impl<P: queue::Producer, B: Bells> Producer<P, B> {
     ///
     /// # Errors
     ///
-    /// If the queue is full and all consumers are gone. The items before the one that is given back are in the queue, and those
-    /// behind it in the iterator: pass `iter.by_ref()` to keep them.
+    /// If the queue is full and all consumers are gone. The items before the one that is given back
+    /// are in the queue, and those behind it in the iterator: pass `iter.by_ref()` to keep them.
     pub fn push_all(
         &mut self,
         items: impl IntoIterator<Item = P::Item>,
@@ -143,10 +143,12 @@ impl<P: queue::Producer, B: Bells> Producer<P, B> {
 impl<P: queue::Producer> Producer<P> {
     /// Appends `item`, in a task. Waits while the queue is full.
     ///
-    /// The future has the item until it is ready. If it is dropped before, the item is dropped with it, and is not in the queue.
-    /// A future that is neither polled nor dropped when there is room keeps other producers of the queue waiting.
+    /// The future has the item until it is ready. If it is dropped before, the item is dropped with
+    /// it, and is not in the queue. A future that is neither polled nor dropped when there is room
+    /// keeps other producers of the queue waiting.
     ///
-    /// A task that pushes again and again without a wait lets others run: after a millisecond a future is pending once.
+    /// A task that pushes again and again without a wait lets others run: after a millisecond a
+    /// future is pending once.
     ///
     /// # Errors
     ///
@@ -333,8 +335,8 @@ impl<P: LendSlots, B: Bells> Producer<P, B> {
     ///
     /// A chunk of a list of nodes may be shorter: it has at most 1024 slots.
     ///
-    /// If the producer waits for room for a number of items, and the consumer for another number, and both together are more than the
-    /// capacity, they may wait for each other for ever.
+    /// If the producer waits for room for a number of items, and the consumer for another number,
+    /// and both together are more than the capacity, they may wait for each other for ever.
     ///
     /// ```
     /// let (mut tx, rx) = corelane::wait::pair(corelane::spsc::queue::<u64>(1000)?);

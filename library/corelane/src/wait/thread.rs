@@ -11,13 +11,15 @@ use crate::memory::{Parker, limit, pause, timed_yield, yield_now};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Strategy {
-    /// Looks and yields for some microseconds, less if that was in vain lately, and then sleeps. Where a
-    /// yield costs more than a sleep, as on a machine that other processes keep busy, it pauses instead.
+    /// Looks and yields for some microseconds, less if that was in vain lately, and then sleeps.
+    /// Where a yield costs more than a sleep, as on a machine that other processes keep busy, it
+    /// pauses instead.
     #[default]
     Adaptive,
     /// Looks all the time. It takes a whole core.
     Spin,
-    /// Looks for a while, and then yields before each look. It takes a core that no other thread wants.
+    /// Looks for a while, and then yields before each look. It takes a core that no other thread
+    /// wants.
     Yield,
     /// Looks this number of times, pauses before each look, and then sleeps.
     SpinThenSleep(u32),
@@ -64,24 +66,27 @@ const PAUSES: u64 = limit(20, 0);
 const MOST: u64 = limit(20, 0);
 /// Fewest yields.
 const FEWEST: u64 = limit(1, 0);
-/// Yields of a trial: longer than it takes to wake another thread, also between virtual cores. Two threads that wait for each other, and both sleep, have long
-/// waits only because they sleep. If one of them stays awake for once, both find out. A trial that succeeds is followed by another.
+/// Yields of a trial: longer than it takes to wake another thread, also between virtual cores. Two
+/// threads that wait for each other, and both sleep, have long waits only because they sleep. If
+/// one of them stays awake for once, both find out. A trial that succeeds is followed by another.
 const TRIAL: u64 = limit(200, 0);
 /// Looks from one check of the bell to the next.
 const CHECK: u64 = 64;
 /// Sleeps for each trial: at least, and at most. After a trial in vain there are twice as many.
 const SLEEPS: u64 = 32;
 const MOST_SLEEPS: u64 = 1024;
-/// After this number of waits in a row without a sleep, a sleep is an accident: a trial follows at once.
+/// After this number of waits in a row without a sleep, a sleep is an accident: a trial follows at
+/// once.
 const A_ROW: u64 = 16;
 
 /// A yield that takes longer has cost more than a sleep: another process got its time slice. In a
 /// shorter one another thread of this program may have filled or emptied the queue.
 const SLEEP: Duration = Duration::from_micros(150);
-/// A long yield is followed by a time without yields, which is 10 times as long. So long yields take an
-/// eleventh of the thread's time at most.
+/// A long yield is followed by a time without yields, which is 10 times as long. So long yields
+/// take an eleventh of the thread's time at most.
 const WITHOUT_YIELDS: u32 = 10;
-/// Pauses in place of a yield meanwhile. They take about as long as a yield on which no other thread runs.
+/// Pauses in place of a yield meanwhile. They take about as long as a yield on which no other
+/// thread runs.
 const PAUSES_FOR_A_YIELD: u64 = limit(20, 0);
 
 impl Habit {
@@ -122,7 +127,8 @@ impl Habit {
         }
     }
 
-    /// Adapts to a wait that was over before a sleep, or was not. `awake` is how far its looks went.
+    /// Adapts to a wait that was over before a sleep, or was not. `awake` is how far its looks
+    /// went.
     pub(crate) fn end(&mut self, awake: &BeforeSleep, is_over: bool) {
         if let Some(lost) = awake.lost {
             let time = lost.saturating_mul(WITHOUT_YIELDS);
@@ -232,7 +238,8 @@ impl Rings for Bell {
     }
 }
 
-/// The looks that a thread still makes before it sleeps: with a pause before each, and then with a yield.
+/// The looks that a thread still makes before it sleeps: with a pause before each, and then with a
+/// yield.
 #[derive(Debug)]
 pub(crate) struct BeforeSleep {
     pauses: u64,

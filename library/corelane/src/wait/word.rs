@@ -1,17 +1,20 @@
-//! The word at which threads of several processes sleep until one of them rings: an eventcount in 32 bits. All but the calls of the
-//! system.
+//! The word at which threads of several processes sleep until one of them rings: an eventcount in
+//! 32 bits. All but the calls of the system.
 //!
-//! A thread that finds nothing counts itself as a sleeper, has a fence, looks once more, and sleeps until the word changes. The other side
-//! publishes, has a fence, and looks at the word. So the sleeper sees what was published, or the other side sees the sleeper. A ring takes
-//! one sleeper off the count, and the system wakes one thread. The word also counts the rings: a sleeper that finds another number of them
-//! may be the one that was taken off, and counts itself anew.
+//! A thread that finds nothing counts itself as a sleeper, has a fence, looks once more, and sleeps
+//! until the word changes. The other side publishes, has a fence, and looks at the word. So the
+//! sleeper sees what was published, or the other side sees the sleeper. A ring takes one sleeper
+//! off the count, and the system wakes one thread. The word also counts the rings: a sleeper that
+//! finds another number of them may be the one that was taken off, and counts itself anew.
 //!
-//! While nobody sleeps, to ring costs a load: the fence is the light one of a `Barrier`, and a sleeper pays the heavy one, a `membarrier(2)` of
-//! some 10 microseconds. Then it also tells the other side to have `SeqCst` fences. Further sleeps need only such a fence, until somebody
-//! has rung `IN_VAIN` times with nobody asleep.
+//! While nobody sleeps, to ring costs a load: the fence is the light one of a `Barrier`, and a
+//! sleeper pays the heavy one, a `membarrier(2)` of some 10 microseconds. Then it also tells the
+//! other side to have `SeqCst` fences. Further sleeps need only such a fence, until somebody has
+//! rung `IN_VAIN` times with nobody asleep.
 //!
-//! There are never fewer in the count than sleep, but there may be more: a process that died asleep, or a sleeper that has counted itself anew. If
-//! the system finds nobody to wake, all are taken off. A sleeper that is not in the system yet then sees another number of rings.
+//! There are never fewer in the count than sleep, but there may be more: a process that died
+//! asleep, or a sleeper that has counted itself anew. If the system finds nobody to wake, all are
+//! taken off. A sleeper that is not in the system yet then sees another number of rings.
 
 use core::cell::Cell;
 
@@ -50,9 +53,11 @@ pub struct Sleeper {
 }
 
 impl Sleeper {
-    /// Whether somebody was taken off the count since this thread counted itself. If not, the thread may go on sleeping.
+    /// Whether somebody was taken off the count since this thread counted itself. If not, the
+    /// thread may go on sleeping.
     pub fn is_rung(&mut self, word: &AtomicU32) -> bool {
-        // Relaxed: the kernel orders a sleep and a wake-up, and a thread that was rung looks again, with a fence.
+        // Relaxed: the kernel orders a sleep and a wake-up, and a thread that was rung looks again,
+        // with a fence.
         let now = word.load(Ordering::Relaxed);
         let is_rung = rings(now) != rings(self.word);
         if !is_rung {
@@ -61,7 +66,8 @@ impl Sleeper {
         is_rung
     }
 
-    /// Says that this thread doesn't sleep any more. Whether it may have been rung: if it goes away without a look, it must pass the ring on.
+    /// Says that this thread doesn't sleep any more. Whether it may have been rung: if it goes away
+    /// without a look, it must pass the ring on.
     pub fn leave(self, word: &AtomicU32) -> bool {
         let mut seen = self.word;
         while rings(seen) == rings(self.word) {
@@ -158,13 +164,15 @@ impl Knows {
     }
 }
 
-/// After a heavy fence: all that ring have `SeqCst` fences, because the thread that had the fence is in the count. Returns the word.
+/// After a heavy fence: all that ring have `SeqCst` fences, because the thread that had the fence
+/// is in the count. Returns the word.
 fn confirm(word: &AtomicU32, counted: u32) -> u32 {
     let mut seen = counted;
     // After a ring the thread may not be in the count any more.
     while rings(seen) == rings(counted) && seen & FENCED == 0 {
         let fenced = seen | FENCED;
-        // Relaxed, both: the heavy fence came before, and a thread that relies on this has a fence after it.
+        // Relaxed, both: the heavy fence came before, and a thread that relies on this has a fence
+        // after it.
         match word.compare_exchange(seen, fenced, Ordering::Relaxed, Ordering::Relaxed) {
             Ok(_) => return fenced,
             Err(found) => seen = found,

@@ -263,7 +263,8 @@ fn a_destructor_may_panic() {
     }
 }
 
-/// Two messages whose destructors panic: when the last receiver goes, when both sides are gone, and while the thread unwinds.
+/// Two messages whose destructors panic: when the last receiver goes, when both sides are gone, and
+/// while the thread unwinds.
 #[test]
 fn drop_panics_mid_batch() {
     struct Bad(#[expect(dead_code, reason = "is dropped")] Counted, &'static str);

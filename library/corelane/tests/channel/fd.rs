@@ -126,7 +126,8 @@ fn a_channel_of_the_clock_has_none() {
     assert_eq!(error.kind(), std::io::ErrorKind::Unsupported);
 }
 
-/// Receives by an edge-triggered poller until the senders are gone, and returns the number of messages.
+/// Receives by an edge-triggered poller until the senders are gone, and returns the number of
+/// messages.
 fn receive(rx: &Receiver<u64>) -> u64 {
     let fd = rx.ready_fd().unwrap();
     let poller = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();

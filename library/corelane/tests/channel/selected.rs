@@ -1,5 +1,6 @@
-//! Operations that a select has begun: until they are completed all other calls go on, and when they are given up their room
-//! and their messages are for others. One file above 500 lines: all its tests begin operations by the same few calls.
+//! Operations that a select has begun: until they are completed all other calls go on, and when
+//! they are given up their room and their messages are for others. One file above 500 lines: all
+//! its tests begin operations by the same few calls.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -284,7 +285,8 @@ fn a_task_that_is_the_partner_of_a_selected_send_keeps_no_thread() {
     });
 }
 
-/// Many threads have selected operations that are not completed: each message comes once, those of a sender in order.
+/// Many threads have selected operations that are not completed: each message comes once, those of
+/// a sender in order.
 #[test]
 fn many_threads_with_selected_operations() {
     const EACH: u64 = 500;
@@ -402,7 +404,8 @@ fn room_that_is_given_back_wakes_in_order() {
     assert_eq!((rx.recv().unwrap() + rx.recv().unwrap(), awake()), (1, [true; 4]));
 }
 
-/// Senders of all kinds sleep while reservations come, and are completed or given up: each one that can go on does.
+/// Senders of all kinds sleep while reservations come, and are completed or given up: each one that
+/// can go on does.
 #[test]
 fn all_that_sleep_go_on_after_reservations() {
     for capacity in [1, 2, 3] {
@@ -496,7 +499,8 @@ fn the_partner_of_a_selected_send_is_dropped() {
     });
 }
 
-/// A message that a select has received in a rendezvous, and that is given up, is for the next receiver.
+/// A message that a select has received in a rendezvous, and that is given up, is for the next
+/// receiver.
 #[test]
 fn a_selected_receive_that_is_given_up_gives_its_message_back() {
     let (tx, rx) = bounded(0);

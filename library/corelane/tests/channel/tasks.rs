@@ -274,7 +274,8 @@ fn a_dropped_send_sends_nothing_or_has_ended() {
             })
         });
         for (sent, received) in counts {
-            // A send of a rendezvous may have met its receiver although its future was dropped before it said so.
+            // A send of a rendezvous may have met its receiver although its future was dropped
+            // before it said so.
             let mut received = received.into_iter();
             assert!(
                 sent.iter().all(|n| received.any(|r| r == *n)),
@@ -318,7 +319,8 @@ fn a_dropped_future_wakes_another_waiter() {
     }
 }
 
-/// Many waits that are given up in another order than they came take about as long as in the same order.
+/// Many waits that are given up in another order than they came take about as long as in the same
+/// order.
 #[test]
 fn quadratic_leave() {
     const WAITS: usize = 100_000;
@@ -430,7 +432,8 @@ fn always_ready_task() {
     });
 }
 
-/// Futures that are polled once, and dropped when they are not ready: none of them loses a message, and sooner or later one is ready.
+/// Futures that are polled once, and dropped when they are not ready: none of them loses a message,
+/// and sooner or later one is ready.
 #[test]
 fn futures_that_are_polled_once() {
     use futures_util::FutureExt;
@@ -481,7 +484,8 @@ fn a_thread_that_ends_polls_futures() {
     assert_eq!(rx.recv(), Ok(1000), "the destructor has ended");
 }
 
-/// A send that was polled, and is kept: it has a ring at most, which goes on when it is dropped, and no room.
+/// A send that was polled, and is kept: it has a ring at most, which goes on when it is dropped,
+/// and no room.
 #[test]
 fn a_kept_send_holds_no_room() {
     let [first, second, third] = [(); 3].map(|()| Arc::new(Woken::default()));

@@ -95,7 +95,8 @@ impl Wake for Says {
     }
 }
 
-/// The wakers of five sleepers, of which the second and the fourth panic, and how often the others were woken.
+/// The wakers of five sleepers, of which the second and the fourth panic, and how often the others
+/// were woken.
 fn five_wakers() -> (Vec<Waker>, Arc<Woken>) {
     let woken = Arc::new(Woken::default());
     let wakers = ["", "first", "", "second", ""].map(|text| match text {
@@ -391,7 +392,8 @@ fn panicking_waker_of_a_producer_that_waits_for_room() {
     assert_eq!((inbox.pop(), inbox.pop()), (Some(0), Some(1)));
 }
 
-/// A producer that has waited passes a ring on, to one whose waker panics: the consumer is woken for its item.
+/// A producer that has waited passes a ring on, to one whose waker panics: the consumer is woken
+/// for its item.
 #[cfg(feature = "literature")]
 #[test]
 fn panicking_waker_of_the_next_producer() {

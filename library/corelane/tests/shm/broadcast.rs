@@ -29,7 +29,8 @@ pub(super) fn child(role: &str, number: &str) {
     }
 }
 
-/// Each process gets all items, whichever publisher sent them, or counts them as lost. The publishers are killed.
+/// Each process gets all items, whichever publisher sent them, or counts them as lost. The
+/// publishers are killed.
 #[test]
 fn killed_publishers() {
     for capacity in [4, 1 << 16] {

@@ -1,4 +1,5 @@
-//! A process is killed before and after each of its system calls, from the first with which it opens a lane to its last.
+//! A process is killed before and after each of its system calls, from the first with which it
+//! opens a lane to its last.
 
 use std::io::Error;
 use std::time::Duration;
@@ -98,7 +99,8 @@ fn trace(request: libc::c_uint, thread: i32, data: i32) -> Result<(), Error> {
     if done == -1 { Err(Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Waits for this thread, or -1 for any that this one traces: which it is, and the signal at which it stopped. `None` if it has ended.
+/// Waits for this thread, or -1 for any that this one traces: which it is, and the signal at which
+/// it stopped. `None` if it has ended.
 fn stopped(thread: i32) -> (i32, Option<i32>) {
     let mut status = 0;
     // SAFETY: the call writes to `status` only.
@@ -107,7 +109,8 @@ fn stopped(thread: i32) -> (i32, Option<i32>) {
     (thread, libc::WIFSTOPPED(status).then(|| libc::WSTOPSIG(status)))
 }
 
-/// Lets a traced thread run to its next system call, or from there to its end. Whether it got there.
+/// Lets a traced thread run to its next system call, or from there to its end. Whether it got
+/// there.
 fn run_on(thread: i32) -> bool {
     let mut signal = 0;
     loop {
@@ -144,7 +147,8 @@ fn at_each_stop(mut killed: impl FnMut(usize) -> bool) {
     assert!((20..2000).contains(&stops), "{stops} stops");
 }
 
-/// Kills one side at each stop. The other side, and then the next process of this side, go on in this one.
+/// Kills one side at each stop. The other side, and then the next process of this side, go on in
+/// this one.
 fn kill_at_each_stop<T: Carried + ?Sized + Sync>(
     role: &str,
     lane: impl Fn() -> Lane<T>,

@@ -138,8 +138,8 @@ fn child() {
     }
 }
 
-/// From now on this thread gets a signal every `often` microseconds, which interrupts its calls of the
-/// system.
+/// From now on this thread gets a signal every `often` microseconds, which interrupts its calls of
+/// the system.
 fn signals(often: u64) {
     extern "C" fn ignore(_: libc::c_int) {}
     // SAFETY: the handler does nothing. No flags: the system starts no call again.
@@ -467,7 +467,8 @@ fn lanes_are_handed_out_to_those_that_are_allowed() {
     assert!(error.contains("start the process that listens"), "{error}");
 }
 
-/// A socket of a process that was killed is replaced. Four processes start at once, and one of them has the path.
+/// A socket of a process that was killed is replaced. Four processes start at once, and one of them
+/// has the path.
 #[test]
 fn recovery_races_with_opening() {
     let directory = std::env::temp_dir().join(format!("corelane test {}", std::process::id()));
@@ -539,7 +540,8 @@ impl Nonsense {
             2 => ((random.next() % 300) << 32) | [u32::MAX.into(), random.next() % 100][at % 2],
             _ => u64::MAX - random.next() % 300,
         };
-        // SAFETY: it is inside the mapping. The library takes its memory for such that anybody may write.
+        // SAFETY: it is inside the mapping. The library takes its memory for such that anybody may
+        // write.
         unsafe { self.memory.add(at).write_volatile(value) };
     }
 }

@@ -77,7 +77,8 @@ impl Seen {
         self.numbers.entry(from).or_default().push(number);
     }
 
-    /// Checks that each item has come once, but up to `lost` of them, and returns how many have not.
+    /// Checks that each item has come once, but up to `lost` of them, and returns how many have
+    /// not.
     fn check(mut self, lost: usize) -> usize {
         let mut missing = 0;
         for numbers in self.numbers.values_mut() {

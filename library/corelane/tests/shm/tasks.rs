@@ -46,8 +46,8 @@ fn tasks_wait_for_items_and_for_room() {
     assert!(process.wait().unwrap().success());
 }
 
-/// A waker panics, and what it panics with panics when it is dropped: other tasks are woken all the same (rows
-/// `panicking_waker`, `destructor_of_result`).
+/// A waker panics, and what it panics with panics when it is dropped: other tasks are woken all the
+/// same (rows `panicking_waker`, `destructor_of_result`).
 #[test]
 fn panicking_waker() {
     struct Payload;

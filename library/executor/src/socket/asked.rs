@@ -35,7 +35,8 @@ impl<T: AsFd> Registered<T> {
         }
     }
 
-    /// Whether there is a new event before there is more, if a call has done less than it could. If there is more at once, so is the event.
+    /// Whether there is a new event before there is more, if a call has done less than it could. If
+    /// there is more at once, so is the event.
     pub(super) fn is_done_when_short(&self, _: Direction) -> bool {
         true
     }

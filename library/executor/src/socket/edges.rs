@@ -1,4 +1,5 @@
-//! Linux: one `epoll` for all sockets, to which each is added once. async-io's reactor watches it like a socket.
+//! Linux: one `epoll` for all sockets, to which each is added once. async-io's reactor watches it
+//! like a socket.
 
 use std::io::Result;
 use std::mem;
@@ -57,7 +58,9 @@ impl<T: AsFd> Registered<T> {
         waiting.wake();
     }
 
-    /// Whether there is nothing more without a new event, if a call has done less than it could. A socket for messages may have the next one, and a Unix stream with descriptors ends a read at each.
+    /// Whether there is nothing more without a new event, if a call has done less than it could. A
+    /// socket for messages may have the next one, and a Unix stream with descriptors ends a read at
+    /// each.
     pub(super) fn is_done_when_short(&self, direction: Direction) -> bool {
         self.is_tcp && !lock(&self.source.sides)[direction as usize].is_last
     }
@@ -79,7 +82,8 @@ impl<T: AsFd> Drop for Registered<T> {
 /// What is known of a socket. Others don't share its cache lines.
 #[repr(align(128))]
 struct Source {
-    /// What the system reports with its events: the place among the sources, and a number, for a place is used again.
+    /// What the system reports with its events: the place among the sources, and a number, for a
+    /// place is used again.
     data: u64,
     /// To read and to write.
     sides: Mutex<[Side; 2]>,
@@ -89,7 +93,8 @@ struct Source {
 struct Side {
     /// An event has come.
     is_ready: bool,
-    /// What ends the stream, or interrupts it, was reported with the last event, and is not reported again.
+    /// What ends the stream, or interrupts it, was reported with the last event, and is not
+    /// reported again.
     is_last: bool,
     waiting: Waiting,
 }

@@ -25,7 +25,9 @@ use futures_lite::{AsyncRead, AsyncWrite};
 
 use crate::{budget, reactor};
 
-/// A socket that is registered with the system once, where [`Async`] registers before each wait. For connections with much traffic: with many events at once each message saves two calls of the system.
+/// A socket that is registered with the system once, where [`Async`] registers before each wait.
+/// For connections with much traffic: with many events at once each message saves two calls of the
+/// system.
 ///
 /// ```
 /// use std::net::TcpListener;
@@ -50,13 +52,21 @@ use crate::{budget, reactor};
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// `T` is a socket of the standard library, or anything else that has a descriptor which the system can wait for, such as a [`UnixStream`](std::os::unix::net::UnixStream) or a pipe: [`new`](Self::new). Its `Read` and
-/// `Write` must do one call of the system each, and keep no bytes themselves.
+/// `T` is a socket of the standard library, or anything else that has a descriptor which the system
+/// can wait for, such as a [`UnixStream`](std::os::unix::net::UnixStream) or a pipe:
+/// [`new`](Self::new). Its `Read` and `Write` must do one call of the system each, and keep no
+/// bytes themselves.
 ///
-/// On Linux the system reports each event once (edge-triggered, by `epoll`). Elsewhere it is asked before each wait, as by [`Async`]. Events reach the socket by async-io's reactor, so it works wherever
-/// [`Async`] does, not only on this executor. Any number of tasks may use one socket, but where it is asked before each wait, tasks that wait for the same keep waking each other. A process that was forked may drop its parent's sockets, but not use them, and has none of its own.
+/// On Linux the system reports each event once (edge-triggered, by `epoll`). Elsewhere it is asked
+/// before each wait, as by [`Async`]. Events reach the socket by async-io's reactor, so it works
+/// wherever [`Async`] does, not only on this executor. Any number of tasks may use one socket, but
+/// where it is asked before each wait, tasks that wait for the same keep waking each other. A
+/// process that was forked may drop its parent's sockets, but not use them, and has none of its
+/// own.
 ///
-/// On this executor each read and write is a [step](crate::step): a task whose sockets always have more lets others run after 128 of them. Then a read or write is pending, although there are bytes.
+/// On this executor each read and write is a [step](crate::step): a task whose sockets always have
+/// more lets others run after 128 of them. Then a read or write is pending, although there are
+/// bytes.
 pub struct Socket<T: AsFd> {
     registered: Registered<T>,
 }
@@ -85,8 +95,10 @@ impl<T: AsFd> Socket<T> {
     ///
     /// # Errors
     ///
-    /// `PermissionDenied` if the system can't wait for it, as for a file; `AlreadyExists` if the same descriptor is in another `Socket`; or if there are no more descriptors, or registrations
-    /// (`max_user_watches`), or the system refuses async-io its thread; `Unsupported` in a process that was forked from one with an executor. The socket is closed then.
+    /// `PermissionDenied` if the system can't wait for it, as for a file; `AlreadyExists` if the
+    /// same descriptor is in another `Socket`; or if there are no more descriptors, or
+    /// registrations (`max_user_watches`), or the system refuses async-io its thread; `Unsupported`
+    /// in a process that was forked from one with an executor. The socket is closed then.
     pub fn new(socket: T) -> Result<Self> {
         reactor::start()?;
         Ok(Self { registered: Registered::new(socket)? })
@@ -97,8 +109,9 @@ impl<T: AsFd> Socket<T> {
         self.registered.get_ref()
     }
 
-    /// Calls `call`, and while that says [`WouldBlock`](ErrorKind::WouldBlock), waits for an event and calls it again; after `Interrupted` at once. So it should do one call of the system, and must not have done
-    /// something when it says so.
+    /// Calls `call`, and while that says [`WouldBlock`](ErrorKind::WouldBlock), waits for an event
+    /// and calls it again; after `Interrupted` at once. So it should do one call of the system, and
+    /// must not have done something when it says so.
     ///
     /// ```
     /// # use corelane_executor::Socket;
@@ -116,7 +129,8 @@ impl<T: AsFd> Socket<T> {
         poll_fn(|context| self.poll(Direction::Read, context, &mut call, |_| true)).await
     }
 
-    /// As [`read_with`](Self::read_with), for a call that writes: `write`, and not `write_all`, which may have written a part when it would block.
+    /// As [`read_with`](Self::read_with), for a call that writes: `write`, and not `write_all`,
+    /// which may have written a part when it would block.
     ///
     /// # Errors
     ///
@@ -125,7 +139,8 @@ impl<T: AsFd> Socket<T> {
         poll_fn(|context| self.poll(Direction::Write, context, &mut call, |_| true)).await
     }
 
-    /// Calls until it would not block. `may_have_more` says whether the next call, too, may be done without a new event.
+    /// Calls until it would not block. `may_have_more` says whether the next call, too, may be done
+    /// without a new event.
     fn poll<R>(
         &self,
         direction: Direction,
@@ -200,7 +215,8 @@ impl Socket<TcpListener> {
     ///
     /// # Errors
     ///
-    /// Those of the system. A server goes on after most of them: `ConnectionAborted` is of one connection, and descriptors may be free again after a while.
+    /// Those of the system. A server goes on after most of them: `ConnectionAborted` is of one
+    /// connection, and descriptors may be free again after a while.
     pub async fn accept(&self) -> Result<(Socket<TcpStream>, SocketAddr)> {
         let (stream, address) = self.read_with(TcpListener::accept).await?;
         Ok((Socket::new(stream)?, address))

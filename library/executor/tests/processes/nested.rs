@@ -63,7 +63,8 @@ fn woken_by_another_thread() {
     });
 }
 
-/// A task that runs while an inner `block_on` waits is still one of the outer: so are those that it spawns.
+/// A task that runs while an inner `block_on` waits is still one of the outer: so are those that it
+/// spawns.
 fn a_task_spawns_for_its_own() {
     let (first, second) = (executor(1), executor(1));
     let worker = |executor: &Executor| {

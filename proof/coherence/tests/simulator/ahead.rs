@@ -125,8 +125,8 @@ fn a_store_or_a_read_of_data_resumes_guessing() {
     });
 }
 
-/// Core 0 stores, loads a line that arrives 300 later, and stores again, to a word of the same line or of another line.
-/// Returns what another core reads of the second store, before and after.
+/// Core 0 stores, loads a line that arrives 300 later, and stores again, to a word of the same line
+/// or of another line. Returns what another core reads of the second store, before and after.
 fn second_store(word: usize) -> [u64; 3] {
     let memory = Memory::new();
     let seen: Shared<[u64; 3]> = Default::default();

@@ -19,7 +19,8 @@ fn delay(seed: u64, thread: u64) {
     work(Time::ns((seed >> (4 * thread)) % 16 * 16));
 }
 
-/// Each of two threads stores to one word and loads the other thread's word. Returns all pairs that they have read.
+/// Each of two threads stores to one word and loads the other thread's word. Returns all pairs that
+/// they have read.
 fn store_buffering(machine: &Machine, fenced: bool) -> BTreeSet<(u64, u64)> {
     let outcome = |seed| {
         let memory = Memory::new();

@@ -18,7 +18,8 @@ enum Op {
     Rmw,
 }
 
-/// Makes one access after the other to a line, by these cores. Returns the time of each, and the report.
+/// Makes one access after the other to a line, by these cores. Returns the time of each, and the
+/// report.
 fn script(machine: Machine, steps: &[(usize, Op)]) -> (Vec<u64>, Report) {
     let memory = Memory::new();
     let times = Rc::new(RefCell::new(vec![0; steps.len()]));
@@ -106,7 +107,8 @@ fn owner_serves_all_readers_under_moesi() {
     assert_eq!(times(moesi, &later), [200, 2, 100, 100]);
 }
 
-/// A core that reads a line that another core has written to can then write to it without a miss, once.
+/// A core that reads a line that another core has written to can then write to it without a miss,
+/// once.
 #[test]
 fn written_lines_migrate_to_readers() {
     let migratory = Machine { protocol: Protocol::Migratory, ..machine() };

@@ -129,7 +129,8 @@ impl Buggy {
         (found, last_steps)
     }
 
-    /// Checks that the bug is found at its depth with the expected frequency, and never at a lesser depth.
+    /// Checks that the bug is found at its depth with the expected frequency, and never at a lesser
+    /// depth.
     #[track_caller]
     fn assert_depth(&self, depth: u32) {
         let (found, steps) = self.try_depth(depth - 1, 10);

@@ -36,7 +36,8 @@ fn clean_copies_are_handed_out_side_by_side() {
     let mut machine = machine();
     machine.topology.cores_per_l3 = 8;
     let memory = Memory::new();
-    // The line comes from memory, then from its owner, and then to all others in parallel from the L3.
+    // The line comes from memory, then from its owner, and then to all others in parallel from the
+    // L3.
     let report = run_on(machine, 1, 8, move |_| {
         memory.load(0);
     });
@@ -115,8 +116,8 @@ fn misses(machine: Machine, consumer: usize, items: u64) -> [u64; 2] {
     [0, consumer].map(|core| report.core(core).unwrap().total.misses())
 }
 
-/// Maffione, Lettieri, Rizzo, Table 1: in the worst case Lamport's queue costs each side three misses
-/// per item. The first round over the slots is left out.
+/// Maffione, Lettieri, Rizzo, Table 1: in the worst case Lamport's queue costs each side three
+/// misses per item. The first round over the slots is left out.
 #[test]
 fn lamport_costs_three_misses_per_item_and_side() {
     let items = 100 * CAPACITY;

@@ -249,7 +249,8 @@ fn read_modify_write_finds_the_store_that_is_served_before_it() {
     assert_eq!(memory.load(0), 6);
 }
 
-/// A former bug: a store whose line was requested early is counted again if it enters with another store.
+/// A former bug: a store whose line was requested early is counted again if it enters with another
+/// store.
 #[test]
 fn stores_that_enter_together_are_counted_once() {
     let store_buffer = StoreBuffer { entries: 8, early_ownership: true };
@@ -270,7 +271,8 @@ fn stores_that_enter_together_are_counted_once() {
     assert_eq!((total.write_misses, total.hits), (2, 1));
 }
 
-/// A former bug: a store waits for a busy line before it queues up, and a read-modify-write queues up at once.
+/// A former bug: a store waits for a busy line before it queues up, and a read-modify-write queues
+/// up at once.
 #[test]
 fn requests_are_served_in_the_order_in_which_they_are_made() {
     let memory = Memory::new();

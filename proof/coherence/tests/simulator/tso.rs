@@ -178,7 +178,8 @@ fn access(memory: &Memory, apart: usize, op: Op) -> Option<[u32; 2]> {
     let whole = |place: Place| memory.at(place.half / 2 * apart);
     let half = |place: Place| whole(place).cast::<u32>().wrapping_add(place.half % 2);
     let both = |value: u32| u64::from(value) << 32 | u64::from(value);
-    // SAFETY: both words are within the memory, which outlives the run and which only its threads use.
+    // SAFETY: both words are within the memory, which outlives the run and which only its threads
+    // use.
     unsafe {
         match op {
             Load(place) if place.halves == 1 => Some([load(half(place)), 0]),
@@ -257,7 +258,8 @@ fn by_other_schedules_all_outcomes_are_allowed() {
     assert_allowed(60..90, &[Schedule::Random, priorities(1), priorities(3)]);
 }
 
-/// A load of a part of a buffered store waits for the store, and so has fewer outcomes than allowed.
+/// A load of a part of a buffered store waits for the store, and so has fewer outcomes than
+/// allowed.
 #[test]
 fn by_chance_all_allowed_outcomes_occur() {
     for seed in 100..140 {

@@ -165,7 +165,8 @@ enum State {
 /// The queue's expected contents.
 #[derive(Debug)]
 struct Model {
-    /// Entries that were claimed and not popped. An aborted entry stays until a consumer has skipped it.
+    /// Entries that were claimed and not popped. An aborted entry stays until a consumer has
+    /// skipped it.
     entries: VecDeque<Entry>,
     made: u64,
     /// Granules of popped records that are held.

@@ -21,12 +21,13 @@ fn pop(rx: &mut Consumer, number: u64, len: usize) {
     assert!(is_record(&record, number), "record {number} of {len} bytes");
 }
 
-/// A record of each possible length is pushed and popped, alone and with another record. Longer records are refused,
-/// and change nothing.
+/// A record of each possible length is pushed and popped, alone and with another record. Longer
+/// records are refused, and change nothing.
 pub fn every_length() {
     for memory in [Memory::Heap, Memory::HugePages, Memory::Mirrored] {
         for (capacity, block) in [(1, 16), (100, 32), (1 << 14, 16), (4096, 1024)] {
-            // At least four blocks, so that a block and one more granule are at most half of the queue.
+            // At least four blocks, so that a block and one more granule are at most half of the
+            // queue.
             let config = Config::new(capacity.max(4 * block)).block(block).memory(memory);
             let (mut tx, mut rx) = queue_with(config).expect("this capacity is possible");
             let most = tx.max_len();
@@ -139,7 +140,8 @@ pub fn busy_while_a_record_is_held() {
     pop(&mut rx, 5, 64);
 }
 
-/// Impossible capacities and blocks are refused with an error that says which are possible (row `capacity_overflow`).
+/// Impossible capacities and blocks are refused with an error that says which are possible (row
+/// `capacity_overflow`).
 pub fn capacity_overflow() {
     let half = usize::MAX / 2;
     for asked in [0, usize::MAX, usize::MAX - 1, half, half + 1, half - 63] {
@@ -161,7 +163,8 @@ pub fn capacity_overflow() {
     assert_eq!((tx.capacity(), tx.max_len()), (2048, 2048));
 }
 
-/// Records pass the end of the ring and of all counters, wherever counters start (row `counter_wrap_width`).
+/// Records pass the end of the ring and of all counters, wherever counters start (row
+/// `counter_wrap_width`).
 pub fn counter_wrap_width() {
     for end in [0, 1 << 63, 1 << 48, 1 << 32, 1 << 31, 1 << 16, 1 << 8_u64] {
         for before in [1, 16, 32, 100] {
@@ -190,7 +193,8 @@ pub fn aba_on_narrow_index() {
     }
 }
 
-/// A panic while a claim or a record is held aborts the claim or releases the record (row `drop_panics_mid_batch`).
+/// A panic while a claim or a record is held aborts the claim or releases the record (row
+/// `drop_panics_mid_batch`).
 pub fn drop_panics_mid_batch() {
     let (mut tx, mut rx) =
         queue_with(Config::new(64).block(64)).expect("this capacity is possible");

@@ -1,4 +1,5 @@
-//! The ring of byte records between one producer and one consumer: any sequence of calls compared with a model, and two threads.
+//! The ring of byte records between one producer and one consumer: any sequence of calls compared
+//! with a model, and two threads.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -114,7 +115,8 @@ pub fn compare(config: Config, calls: &[Call]) {
     assert_eq!(rx.try_pop().err(), Some(TryPopError::Closed));
 }
 
-/// Records of each length that is possible, in each kind of memory, at each place of the ring. Longer ones are refused.
+/// Records of each length that is possible, in each kind of memory, at each place of the ring.
+/// Longer ones are refused.
 pub fn every_length_one_to_one() {
     for memory in [Memory::Heap, Memory::HugePages, Memory::Mirrored] {
         for (capacity, block) in [(1, None), (64, Some(64)), (1000, None), (1 << 12, Some(3000))] {

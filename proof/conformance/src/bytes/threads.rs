@@ -1,4 +1,5 @@
-//! Several threads, with records of random lengths. The first bytes of a record determine the others.
+//! Several threads, with records of random lengths. The first bytes of a record determine the
+//! others.
 
 use corelane::block::bytes::queue_with;
 use corelane::bytes::{ClaimError, Consumer, Producer};
@@ -185,8 +186,8 @@ fn pop_until_closed(rx: &mut Consumer, patience: &mut Together) -> bool {
     true
 }
 
-/// Many producers claim records as long as a block when a block has just become full, again and again (row
-/// `batch_spills_into_version`).
+/// Many producers claim records as long as a block when a block has just become full, again and
+/// again (row `batch_spills_into_version`).
 pub fn batch_spills_into_version() {
     for (block, producers, cores) in [(1024, 16, Cores::Two), (32, 16, Cores::One)] {
         let config = Config::new(2 * block).block(block).first(u64::MAX - 1000);
@@ -250,9 +251,9 @@ fn rounded(len: usize) -> usize {
     len.next_multiple_of(16).max(16)
 }
 
-/// A long claim that short claims overtake leaves the rest of a block unused: less than its own length, and once in
-/// each block. So a new queue accepts its whole capacity, if no record is longer than half of a block. An empty queue
-/// accepts its capacity, whatever has been left unused.
+/// A long claim that short claims overtake leaves the rest of a block unused: less than its own
+/// length, and once in each block. So a new queue accepts its whole capacity, if no record is
+/// longer than half of a block. An empty queue accepts its capacity, whatever has been left unused.
 pub fn overtaken_claims_waste_less_than_their_length() {
     for (capacity, block) in [(256, 256), (1024, 256), (1 << 14, 1 << 10)] {
         for longest in [block, block / 2, block / 4] {
@@ -274,8 +275,8 @@ pub fn overtaken_claims_waste_less_than_their_length() {
     }
 }
 
-/// Two producers of the longest records and two producers of short records push until there is no room. Returns the
-/// number of records, and the bytes that they take.
+/// Two producers of the longest records and two producers of short records push until there is no
+/// room. Returns the number of records, and the bytes that they take.
 fn fill_by_several(tx: &Producer, longest: usize) -> (usize, usize) {
     let mut tasks: Vec<Task<(usize, usize)>> = Vec::new();
     for len in [longest, 16, longest, 1] {
@@ -290,8 +291,8 @@ fn fill_by_several(tx: &Producer, longest: usize) -> (usize, usize) {
     filled.into_iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
 }
 
-/// Three producers push records of any length, and abort some claims, while a consumer pops as many records and doesn't
-/// look for more.
+/// Three producers push records of any length, and abort some claims, while a consumer pops as many
+/// records and doesn't look for more.
 fn pass_by_several(tx: &Producer, rx: &mut Consumer, longest: usize, seed: u64) {
     const EACH: u64 = 30;
     let progress = &Progress::of(4);

@@ -1,5 +1,5 @@
-//! Calls that only `ring` has: push all of a slice or nothing, claim slots before items are made, and look at items
-//! before they are taken.
+//! Calls that only `ring` has: push all of a slice or nothing, claim slots before items are made,
+//! and look at items before they are taken.
 
 use corelane::ring::{self, Consumer, HeadTail, InOrder, Mode, Producer, RelaxedTail, Ring};
 use corelane::{Queue, TryPopError, TryPushError};
@@ -30,7 +30,8 @@ struct Stream<P: Mode, C: Mode> {
 }
 
 impl<P: Mode, C: Mode> Stream<P, C> {
-    /// Lets these numbers of producers and consumers send all bulks. A single consumer must get whole bulks.
+    /// Lets these numbers of producers and consumers send all bulks. A single consumer must get
+    /// whole bulks.
     fn run(&self, producers: usize, consumers: usize) {
         let (tx, rx) = ring::queue_in_modes(self.capacity).expect("this capacity is possible");
         let progress = &Progress::of(producers + consumers);
@@ -171,7 +172,8 @@ pub fn all_or_nothing() {
     streams::<HeadTail, InOrder>(push_bulk, pop_bulk);
 }
 
-/// Slots of bulks are claimed before they are filled, and items are looked at before they are taken.
+/// Slots of bulks are claimed before they are filled, and items are looked at before they are
+/// taken.
 pub fn claimed_and_looked_at() {
     streams::<HeadTail, HeadTail>(claim, peek);
     streams::<HeadTail, InOrder>(claim, pop_bulk);

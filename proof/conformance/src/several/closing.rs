@@ -13,7 +13,8 @@ fn one_of<H>(handles: &mut Vec<H>, rng: &mut Rng) -> H {
     handles.swap_remove(number)
 }
 
-/// Consumers get all items, then `Closed`, when the last producer is gone, in whatever order producers are dropped.
+/// Consumers get all items, then `Closed`, when the last producer is gone, in whatever order
+/// producers are dropped.
 pub fn closed_by_the_last_producer(subject: &Any<u64>) {
     for (shape, seed) in
         shapes(&subject.info).zip(0..).flat_map(|(shape, n)| [(shape, n), (shape, n + 9)])
@@ -40,7 +41,8 @@ pub fn closed_by_the_last_producer(subject: &Any<u64>) {
     }
 }
 
-/// When the last consumer is gone, pushes succeed while there is room, then return the item with `Closed`.
+/// When the last consumer is gone, pushes succeed while there is room, then return the item with
+/// `Closed`.
 pub fn closed_by_the_last_consumer(subject: &Any<u64>) {
     for (shape, seed) in shapes(&subject.info).zip(0..) {
         let mut rng = Rng::new(seed);
@@ -65,8 +67,8 @@ pub fn closed_by_the_last_consumer(subject: &Any<u64>) {
     }
 }
 
-/// Consumers pop while producers push their last items and are dropped. The consumers get all items before they are
-/// told closed (row `disconnect_before_data`).
+/// Consumers pop while producers push their last items and are dropped. The consumers get all items
+/// before they are told closed (row `disconnect_before_data`).
 pub fn disconnect_before_data(subject: &Any<u64>) {
     for (shape, round) in shapes(&subject.info).cycle().zip(0..scaled(700)) {
         let (txs, rxs) = subject.handles(Config::new(128).grouped(1 << (round % 5)), shape);

@@ -42,8 +42,8 @@ pub fn leftovers_of_random_mixes(subject: &Any<Counted>) {
     }
 }
 
-/// A destructor panics while items are popped, or when the queue's last handle is dropped: every other destructor runs
-/// once, and the queue stays usable (row `drop_panics_mid_batch`).
+/// A destructor panics while items are popped, or when the queue's last handle is dropped: every
+/// other destructor runs once, and the queue stays usable (row `drop_panics_mid_batch`).
 pub fn drop_panics_mid_batch(subject: &Any<Counted>) {
     for (capacity, batch) in [(1, 1), (4, 1), (8, 2), (40, 4)] {
         for bomb in 0..capacity {
@@ -78,7 +78,8 @@ fn stock(
     (bomb < fit).then_some(((txs, rxs), ledger))
 }
 
-/// Handles are dropped while others push and pop, in any order: every item is dropped once (row `teardown_races_push`).
+/// Handles are dropped while others push and pop, in any order: every item is dropped once (row
+/// `teardown_races_push`).
 pub fn teardown_races_push(subject: &Any<Counted>) {
     for (shape, round) in shapes(&subject.info).cycle().zip(0..scaled(600) as usize) {
         let config = Config::new(12).grouped(1 << (round % 4)).first(round as u64 % 29);
@@ -137,7 +138,8 @@ fn pop_until_closed<T>(rx: &mut impl Consumer<Item = T>, patience: &mut Together
     Some(item)
 }
 
-/// Items that own memory, between threads: no item is lost, doubled or leaked, and its memory arrives with it.
+/// Items that own memory, between threads: no item is lost, doubled or leaked, and its memory
+/// arrives with it.
 pub fn owned_items(subject: &Any<Counted>) {
     for shape in shapes(&subject.info) {
         let each = fewer(&subject.info, scaled(20_000)) as usize;

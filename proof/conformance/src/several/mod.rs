@@ -1,7 +1,8 @@
-//! The properties of queues with several handles a side: one thread with many handles, and many threads.
+//! The properties of queues with several handles a side: one thread with many handles, and many
+//! threads.
 //!
-//! [`Sides`] says how many handles a queue may have. A check uses as many as it may: one producer and one consumer if
-//! need be. Single handles are checked as for any queue.
+//! [`Sides`] says how many handles a queue may have. A check uses as many as it may: one producer
+//! and one consumer if need be. Single handles are checked as for any queue.
 //!
 //! | module | what is checked |
 //! |---|---|

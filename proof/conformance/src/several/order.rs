@@ -86,7 +86,8 @@ fn mix(subject: &Any<u64>, config: Config, seed: u64, steps: u64) {
     crowd.queue.drain();
 }
 
-/// Slices of every length at every offset, in small rings. Empty slices do nothing (row `zero_length_batch`).
+/// Slices of every length at every offset, in small rings. Empty slices do nothing (row
+/// `zero_length_batch`).
 pub fn zero_length_batch(subject: &Any<u64>) {
     for (capacity, batch) in [(1, 1), (8, 1), (8, 2), (8, 4), (12, 8)] {
         let mut queue = Checked::open(subject, Config::new(capacity).grouped(batch));
@@ -105,8 +106,8 @@ pub fn zero_length_batch(subject: &Any<u64>) {
     }
 }
 
-/// Order and fill levels are right across every wrap, also in rings with as many slots as a narrow counter has values,
-/// where full could look like empty (row `counter_wrap_width`).
+/// Order and fill levels are right across every wrap, also in rings with as many slots as a narrow
+/// counter has values, where full could look like empty (row `counter_wrap_width`).
 pub fn counter_wrap_width(subject: &Any<u64>) {
     let wide = [1 << 8, 1 << 16].map(Config::new);
     let blocks = [4, 20].into_iter().flat_map(starts).map(|config| config.grouped(1));
@@ -123,8 +124,8 @@ pub fn counter_wrap_width(subject: &Any<u64>) {
     }
 }
 
-/// A producer or consumer that slept while all lower bits of the counters wrapped still tells laps apart (row
-/// `aba_on_narrow_index`).
+/// A producer or consumer that slept while all lower bits of the counters wrapped still tells laps
+/// apart (row `aba_on_narrow_index`).
 pub fn aba_on_narrow_index(subject: &Any<u64>) {
     for (batch, items) in [1, 2].into_iter().flat_map(|n| [(n, 1 << 8), (n, 1 << 16), (n, 1 << 18)])
     {
@@ -133,7 +134,8 @@ pub fn aba_on_narrow_index(subject: &Any<u64>) {
         queue.push();
         let filled = queue.drain();
         queue.pop();
-        // These two handles have found the queue full and empty. They sleep, if the side may have other handles.
+        // These two handles have found the queue full and empty. They sleep, if the side may have
+        // other handles.
         let tx = queue.tx.try_clone().map(|awake| replace(&mut queue.tx, awake));
         let rx = queue.rx.try_clone().map(|awake| replace(&mut queue.rx, awake));
         queue.turn(items - 1);
@@ -151,8 +153,8 @@ pub fn aba_on_narrow_index(subject: &Any<u64>) {
     }
 }
 
-/// A call of one handle sees all completed calls of other handles, although it has just looked before (row
-/// `false_empty`).
+/// A call of one handle sees all completed calls of other handles, although it has just looked
+/// before (row `false_empty`).
 pub fn false_empty(subject: &Any<u64>) {
     for capacity in CAPACITIES {
         let (mut crowd, mut rng) = (Crowd::new(subject, Config::new(capacity)), Rng::new(7));
@@ -168,14 +170,15 @@ pub fn false_empty(subject: &Any<u64>) {
     }
 }
 
-/// As [`false_empty`], between threads that use the queue in turn: no other call is unfinished, so no call may say
-/// full, empty or busy.
+/// As [`false_empty`], between threads that use the queue in turn: no other call is unfinished, so
+/// no call may say full, empty or busy.
 pub fn false_empty_across_threads(subject: &Any<u64>) {
     let rounds = scaled(10_000);
     let (txs, rxs) = subject.handles(Config::new(8).grouped(2), at_most(&subject.info, 2, 2));
     let (producers, consumers) = (txs.len() as u64, rxs.len() as u64);
     let turn = &AtomicU64::new(0);
-    // Round n is a push in turn 2n and a pop in turn 2n + 1. No thread waits for a thread that has failed.
+    // Round n is a push in turn 2n and a pop in turn 2n + 1. No thread waits for a thread that has
+    // failed.
     let wait_for = |n: u64, is_closed: &dyn Fn() -> bool| {
         Patience::until(|| (turn.load(Ordering::Acquire) >= n || is_closed()).then_some(()));
     };

@@ -22,8 +22,9 @@ impl Numbered for Large {
     }
 }
 
-/// Some producers are stopped while they write, which large items make likely, and others write behind them: no
-/// consumer skips the unfinished slot, reads it, or waits for ever (row `read_behind_stalled_writer`).
+/// Some producers are stopped while they write, which large items make likely, and others write
+/// behind them: no consumer skips the unfinished slot, reads it, or waits for ever (row
+/// `read_behind_stalled_writer`).
 pub fn read_behind_stalled_writer(subject: &Any<Large>) {
     for (cores, each) in [(Cores::One, 1_500), (Cores::Two, 1_500)] {
         let habits = Habits { cores, each: scaled(each), step: 16, changing: false };
@@ -32,8 +33,8 @@ pub fn read_behind_stalled_writer(subject: &Any<Large>) {
     }
 }
 
-/// Items of one of two groups. A slice of so many large items takes long enough for other threads to push and pop
-/// meanwhile.
+/// Items of one of two groups. A slice of so many large items takes long enough for other threads
+/// to push and pop meanwhile.
 const GROUP: usize = 256;
 
 /// A queue of two groups, with two producers and two consumers if it may have them.
@@ -41,8 +42,8 @@ fn two_groups(subject: &Any<Large>) -> Handles<Large> {
     subject.handles(Config::new(2 * GROUP).grouped(GROUP), at_most(&subject.info, 2, 2))
 }
 
-/// While one producer is in the middle of a large slice, another producer's push ends. A pop after that may say busy,
-/// but not empty (row `false_empty`).
+/// While one producer is in the middle of a large slice, another producer's push ends. A pop after
+/// that may say busy, but not empty (row `false_empty`).
 pub fn false_empty_behind_a_writer(subject: &Any<Large>) {
     let slice: Vec<Large> = (0..GROUP as u64).map(Item::of).collect();
     for round in 0..scaled(200) {
@@ -65,8 +66,8 @@ pub fn false_empty_behind_a_writer(subject: &Any<Large>) {
     }
 }
 
-/// While one consumer is in the middle of a large slice, another consumer pops behind it. A push after that may say
-/// busy, but not full (row `false_full`).
+/// While one consumer is in the middle of a large slice, another consumer pops behind it. A push
+/// after that may say busy, but not full (row `false_full`).
 pub fn false_full_behind_a_reader(subject: &Any<Large>) {
     if !subject.info.bounded {
         return;
@@ -79,8 +80,8 @@ pub fn false_full_behind_a_reader(subject: &Any<Large>) {
         let certain = tx.capacity();
         let mut into = vec![<Large as Item>::of(0); GROUP];
         let look = || {
-            // When an item has been popped, each earlier item has been popped or is being popped. Busy says nothing
-            // about these.
+            // When an item has been popped, each earlier item has been popped or is being popped.
+            // Busy says nothing about these.
             let mut popped = || match rxs[0].try_pop() {
                 Ok(item) => Some(item.first() as usize + 1),
                 Err(TryPopError::Busy) => None,
@@ -100,8 +101,8 @@ pub fn false_full_behind_a_reader(subject: &Any<Large>) {
     }
 }
 
-/// Many producers push large slices when a block, or the queue, has just become full, again and again, for many laps
-/// (row `batch_spills_into_version`).
+/// Many producers push large slices when a block, or the queue, has just become full, again and
+/// again, for many laps (row `batch_spills_into_version`).
 pub fn batch_spills_into_version(subject: &Any<u64>) {
     for (slots, batch, cores) in [(128, 64, Cores::Two), (4, 2, Cores::Two), (128, 64, Cores::One)]
     {
@@ -117,7 +118,8 @@ pub fn batch_spills_into_version(subject: &Any<u64>) {
     }
 }
 
-/// Many handles, each of which pushes a large slice and an item into a full queue, many times a lap.
+/// Many handles, each of which pushes a large slice and an item into a full queue, many times a
+/// lap.
 fn late_slices_in_one_thread(subject: &Any<u64>) {
     let (mut txs, mut rxs) =
         subject.handles(Config::new(65).grouped(64), at_most(&subject.info, 300, 1));
@@ -186,8 +188,8 @@ impl Drop for Released<'_> {
     }
 }
 
-/// Threads that have used the queue and then sleep, outside of any call, don't delay other threads, which continue for
-/// many laps (row `oversubscription_collapse`).
+/// Threads that have used the queue and then sleep, outside of any call, don't delay other threads,
+/// which continue for many laps (row `oversubscription_collapse`).
 pub fn oversubscription_collapse(subject: &Any<u64>) {
     for (capacity, batch) in [(2, 1), (16, 8)] {
         let config = Config::new(capacity).grouped(batch);

@@ -213,8 +213,8 @@ pub fn mixed_on_two_cores(subject: &Any<u64>) {
     boxed(subject, MIXED);
 }
 
-/// The same through the queue's own handles: the compiler inlines their calls here, as it does for users. An unbounded
-/// queue is tried with a limit as well.
+/// The same through the queue's own handles: the compiler inlines their calls here, as it does for
+/// users. An unbounded queue is tried with a limit as well.
 pub fn inlined_on_two_cores<Q: Queue<u64> + 'static>() {
     streams(&Q::INFO, MIXED, |config| Q::with(config).expect("this capacity is possible"));
     if !Q::INFO.bounded {

@@ -1,6 +1,8 @@
-//! The checks of a queue of byte records, and the rows of the project's list of bugs that apply to it.
+//! The checks of a queue of byte records, and the rows of the project's list of bugs that apply to
+//! it.
 //!
-//! The checks that it has as any other queue, with items for records, are in `mpmc.rs` and `regressions`.
+//! The checks that it has as any other queue, with items for records, are in `mpmc.rs` and
+//! `regressions`.
 
 use corelane::Config;
 use corelane_conformance::bytes::calls::{Call, Case, End};

@@ -1,4 +1,5 @@
-//! Which traits the handles of every queue have, checked by the compiler (row `non_send_item_crosses`).
+//! Which traits the handles of every queue have, checked by the compiler (row
+//! `non_send_item_crosses`).
 
 use std::rc::Rc;
 
@@ -70,7 +71,8 @@ macro_rules! handles_of_tokens {
     };
 }
 
-/// Handles move between threads. Only handles of a side that may have several can be cloned. No handle can be shared.
+/// Handles move between threads. Only handles of a side that may have several can be cloned. No
+/// handle can be shared.
 macro_rules! handles_of_shared {
     ($queue:ty) => {
         use std::cell::Cell;
@@ -125,7 +127,8 @@ fn non_send_item_crosses_with_a_broken_handle() {
     assert!(!crosses_with_its_item!(TooWide) && !crosses_with_its_item!(TooNarrow));
 }
 
-/// Queues can be made for any item, even one that must stay in its thread: then the handles must stay too.
+/// Queues can be made for any item, even one that must stay in its thread: then the handles must
+/// stay too.
 ///
 /// The other queues refuse such an item when the queue is made; see `compile_fail`.
 #[test]

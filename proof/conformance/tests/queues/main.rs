@@ -1,6 +1,7 @@
 //! All checks on all queues: a module for each queue, and in it a test for each check.
 //!
-//! The tests of one queue are those with its id: `cargo test -p corelane-conformance --test queues lq::`.
+//! The tests of one queue are those with its id: `cargo test -p corelane-conformance --test queues
+//! lq::`.
 
 /// A test for each check, with the check's name, on a queue of this type.
 macro_rules! checks {

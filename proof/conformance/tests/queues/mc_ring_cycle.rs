@@ -1,8 +1,8 @@
 //! MCRingBuffer's deadlock (Wang, Zhang, Tang, Hua 2012, §2.5, Fig. 5).
 //!
-//! Two stages pass one request round and round through two rings. An item that waits for its batch is invisible, and no
-//! other item fills the batch: both stages wait for ever. Both stages run in one thread, step by step. The number of
-//! steps is limited, not the time.
+//! Two stages pass one request round and round through two rings. An item that waits for its batch
+//! is invisible, and no other item fills the batch: both stages wait for ever. Both stages run in
+//! one thread, step by step. The number of steps is limited, not the time.
 
 use std::thread;
 use std::time::Duration;
@@ -93,7 +93,8 @@ fn a_full_batch_needs_no_flush() {
     assert!(rx.pop_iter().eq(0..8));
 }
 
-/// A producer that is told full can wait, however small the ring and large the batch: the consumer sees an item.
+/// A producer that is told full can wait, however small the ring and large the batch: the consumer
+/// sees an item.
 #[test]
 fn a_full_ring_has_a_visible_item() {
     for capacity in 1..70 {
@@ -108,13 +109,15 @@ fn a_full_ring_has_a_visible_item() {
     }
 }
 
-/// The timer of `mcring-sane` does not flush, it asks the producer to flush. So when a producer stops pushing, its last
-/// items stay invisible (§2.6), until a push finds that the timer has fired.
+/// The timer of `mcring-sane` does not flush, it asks the producer to flush. So when a producer
+/// stops pushing, its last items stay invisible (§2.6), until a push finds that the timer has
+/// fired.
 #[test]
 fn the_timer_needs_a_push() {
     let config = Config::new(1 << 16).batch(1 << 15);
     let (mut tx, mut rx) = mc_ring_sane::queue_with(config).unwrap();
-    // Items become visible as long as each push finds that the timer has fired. At last a push does not.
+    // Items become visible as long as each push finds that the timer has fired. At last a push does
+    // not.
     let stranded = (0..1 << 14).find(|&item| {
         tx.try_push(item).unwrap();
         rx.pop_iter().last() != Some(item)

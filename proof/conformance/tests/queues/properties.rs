@@ -1,7 +1,7 @@
 //! Random sequences of calls, on every queue with every kind of item, compared with a model.
 //!
-//! A failure is shrunk to a few calls on a small queue, saved beside this file and tried first in the next run.
-//! `PROPTEST_CASES` sets how many sequences each test tries.
+//! A failure is shrunk to a few calls on a small queue, saved beside this file and tried first in
+//! the next run. `PROPTEST_CASES` sets how many sequences each test tries.
 
 mod broken;
 
@@ -71,8 +71,8 @@ fn setup() -> impl Strategy<Value = Setup> {
     })
 }
 
-/// Limits a capacity. Values are shrunk in their order: first the capacity, then the calls, then this limit, and so the
-/// capacity for the calls that are left.
+/// Limits a capacity. Values are shrunk in their order: first the capacity, then the calls, then
+/// this limit, and so the capacity for the calls that are left.
 fn most() -> impl Strategy<Value = usize> {
     1..2000_usize
 }
@@ -237,7 +237,8 @@ macro_rules! properties_of_tokens {
     };
 }
 
-/// Lists of other kinds of rings: exact rings, rings that publish items late, rings that copy the items they lend.
+/// Lists of other kinds of rings: exact rings, rings that publish items late, rings that copy the
+/// items they lend.
 mod lists_of {
     mod ffq {
         properties_of_any! { corelane::segmented::Uspsc<corelane::fast_forward::FfqAny>, crate::properties::CASES }
@@ -278,7 +279,8 @@ mod seeded {
 
     /// Checks that the bug is found, and that a few calls on a small queue show it.
     ///
-    /// Two to four calls suffice. Shrinking may stop with more: when the test fails with none of these calls left out.
+    /// Two to four calls suffice. Shrinking may stop with more: when the test fails with none of
+    /// these calls left out.
     fn is_found(bug: Bug) {
         let (calls, capacity) = found(bug).expect("the bug is found");
         assert!(capacity <= 2 && calls.len() <= 8, "{calls:?} on {capacity} slots");

@@ -1,5 +1,5 @@
-//! `overwrite::queue` with more producers than cores: pushes are never refused, all items are counted, and a snapshot
-//! has the newest items.
+//! `overwrite::queue` with more producers than cores: pushes are never refused, all items are
+//! counted, and a snapshot has the newest items.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -22,8 +22,8 @@ enum Pace {
     WithPauses,
 }
 
-/// Calls `look` again and again while producers push, then pops the items that are left. `look` returns how many items
-/// it has popped.
+/// Calls `look` again and again while producers push, then pops the items that are left. `look`
+/// returns how many items it has popped.
 fn look_at_producers(pace: Pace, mut look: impl FnMut(&mut Consumer<Item>) -> u64) {
     let (tx, mut rx) = overwrite::queue(CAPACITY).unwrap();
     let is_over = &AtomicBool::new(false);
@@ -64,8 +64,8 @@ fn look_at_producers(pace: Pace, mut look: impl FnMut(&mut Consumer<Item>) -> u6
     });
 }
 
-/// Checks that items are in order, and that few items of each producer are missing between: the items at positions that
-/// stopped producers kept void.
+/// Checks that items are in order, and that few items of each producer are missing between: the
+/// items at positions that stopped producers kept void.
 fn check(items: &[Item]) {
     for producer in 0..PRODUCERS {
         let pushes: Vec<_> =

@@ -1,5 +1,6 @@
-//! Calls that wait, between real threads: each thread that can continue is woken (row `lost_wakeup_on_notify`). Each
-//! check is also made on a queue that forgets to wake a thread. The check must fail on that queue.
+//! Calls that wait, between real threads: each thread that can continue is woken (row
+//! `lost_wakeup_on_notify`). Each check is also made on a queue that forgets to wake a thread. The
+//! check must fail on that queue.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, mpsc};
@@ -143,14 +144,16 @@ impl Receives for Rx {
     }
 }
 
-/// The longest time that a woken thread may take. The checks wait for so long to find a thread that is still asleep.
+/// The longest time that a woken thread may take. The checks wait for so long to find a thread that
+/// is still asleep.
 const LONG: Duration = Duration::from_secs(100);
 const SHORT: Duration = Duration::from_secs(1);
 
 /// A thread's work. Returns the items that it has got.
 type Task = Box<dyn FnOnce() -> Vec<u64> + Send>;
 
-/// Runs each task in a thread of its own. Returns the items of all tasks, or `None` if a task doesn't end in time.
+/// Runs each task in a thread of its own. Returns the items of all tasks, or `None` if a task
+/// doesn't end in time.
 fn in_time(patience: Duration, tasks: Vec<Task>) -> Option<Vec<u64>> {
     let (done, results) = mpsc::channel();
     let threads = tasks.len();

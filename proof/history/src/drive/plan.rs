@@ -67,7 +67,8 @@ impl Plan {
     const SHAPES: [(usize, usize); 8] =
         [(1, 1), (2, 1), (1, 2), (2, 2), (3, 1), (1, 3), (3, 3), (4, 2)];
 
-    /// The plan of the round with this number for two threads. Plans of successive rounds differ in everything.
+    /// The plan of the round with this number for two threads. Plans of successive rounds differ in
+    /// everything.
     ///
     /// One round in three has many short histories, because each history closes only once.
     pub fn of_round(seed: u64) -> Self {
@@ -133,8 +134,8 @@ impl Plan {
         if self.is_short() { Self::SHORT_STEP } else { Self::STEP }
     }
 
-    /// How long a side rests before its next step, in spins: about as long as the other side needs to fill or empty the
-    /// queue.
+    /// How long a side rests before its next step, in spins: about as long as the other side needs
+    /// to fill or empty the queue.
     pub(super) fn rest(&self, rng: &mut Rng, slow: bool) -> usize {
         let few = self.capacity.min(self.step());
         match self.pace {

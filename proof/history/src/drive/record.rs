@@ -26,25 +26,28 @@ impl Clock {
 ///
 /// # Why the intervals are never too narrow
 ///
-/// A stamp ends the interval of the operations before it and begins the interval of the operations after it. Between
-/// the clock and the accesses of an operation there is a sequentially consistent fence, on either side:
+/// A stamp ends the interval of the operations before it and begins the interval of the operations
+/// after it. Between the clock and the accesses of an operation there is a sequentially consistent
+/// fence, on either side:
 ///
-/// - *Before the clock*: the operation's stores may still wait in a store buffer when the operation returns. The fence
-///   delays all later loads until these stores are visible to all threads. Reading the clock starts with a load that it
-///   waits for (on Linux), or comes after a barrier (x86's `lfence; rdtsc`), so it is later. So an operation whose
-///   stores another thread may not see yet has not ended.
-/// - *After the clock*: a processor may begin later loads before a clock is read, even x86 around `rdtsc`. The stamp is
-///   stored to the log first, which needs the clock's value, and the fence lets no later load pass this store. So no
-///   operation reads memory before it has begun.
+/// - *Before the clock*: the operation's stores may still wait in a store buffer when the operation
+///   returns. The fence delays all later loads until these stores are visible to all threads.
+///   Reading the clock starts with a load that it waits for (on Linux), or comes after a barrier
+///   (x86's `lfence; rdtsc`), so it is later. So an operation whose stores another thread may not
+///   see yet has not ended.
+/// - *After the clock*: a processor may begin later loads before a clock is read, even x86 around
+///   `rdtsc`. The stamp is stored to the log first, which needs the clock's value, and the fence
+///   lets no later load pass this store. So no operation reads memory before it has begun.
 ///
-/// C11 has no clocks. But all threads read the same monotonic clock ([`Instant`] promises that). So if one stamp is
-/// smaller than another, the fence before the first stamp precedes the fence after the second stamp in the single order
-/// of all such fences. Then loads after the second fence see the stores before the first (C11 §7.17.3, fences in S): an
-/// operation that begins sees all operations that have ended.
+/// C11 has no clocks. But all threads read the same monotonic clock ([`Instant`] promises that). So
+/// if one stamp is smaller than another, the fence before the first stamp precedes the fence after
+/// the second stamp in the single order of all such fences. Then loads after the second fence see
+/// the stores before the first (C11 §7.17.3, fences in S): an operation that begins sees all
+/// operations that have ended.
 ///
-/// The fences hide bugs: no store ever waits beyond a stamp. Therefore stamps can be left out. With a *period* of k
-/// there is a stamp only after every k-th operation. The operations between share one wide interval, in which the queue
-/// runs at its own speed.
+/// The fences hide bugs: no store ever waits beyond a stamp. Therefore stamps can be left out. With
+/// a *period* of k there is a stamp only after every k-th operation. The operations between share
+/// one wide interval, in which the queue runs at its own speed.
 #[derive(Debug)]
 pub struct Recorder {
     clock: Clock,
@@ -59,8 +62,8 @@ impl Recorder {
     /// Most words that one operation needs: its own word and two stamps.
     pub const WORDS: usize = 3;
 
-    /// Begins a log with room for `moves` operations that move an item, and as many others. Operations beyond that are
-    /// not noted. There is a stamp after every `period`-th operation.
+    /// Begins a log with room for `moves` operations that move an item, and as many others.
+    /// Operations beyond that are not noted. There is a stamp after every `period`-th operation.
     pub fn new(clock: Clock, moves: usize, period: u32) -> Self {
         let log = Log::with_room(Self::WORDS * (2 * moves + 64));
         let reserved = Self::WORDS * (moves + 1);

@@ -47,7 +47,8 @@ impl Recording {
         let found = check(&self.history, rules);
         let stale = |witness: &Witness| matches!(witness.violation, Violation::FullAndEmpty { .. });
         match &self.failure {
-            // A contradiction between operations says more than an early end, except two answers that are out of date.
+            // A contradiction between operations says more than an early end, except two answers
+            // that are out of date.
             Some(failure) if found.as_ref().err().is_none_or(stale) => Err(failure.clone()),
             _ => found,
         }
@@ -104,8 +105,8 @@ pub fn record<T: Item + Into<u64>>(
 
 /// Lets two threads carry out `plan` on each of these queues, and returns their notes.
 ///
-/// The threads go from one queue to the next together, so each queue is closed while its consumer uses it. After a
-/// queue that is stuck, or said closed too early, the other queues are left out.
+/// The threads go from one queue to the next together, so each queue is closed while its consumer
+/// uses it. After a queue that is stuck, or said closed too early, the other queues are left out.
 pub fn record_all<T: Item + Into<u64>>(
     plan: &Plan,
     queues: impl IntoIterator<Item = (BoxedSingleProducer<T>, BoxedSingleConsumer<T>)>,

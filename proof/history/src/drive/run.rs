@@ -53,7 +53,8 @@ pub struct Summary {
     pub unpopped: u64,
     /// Histories.
     pub histories: u64,
-    /// Histories in which a full and an empty answer contradict each other, and nothing else is wrong.
+    /// Histories in which a full and an empty answer contradict each other, and nothing else is
+    /// wrong.
     pub contradictory: u64,
     /// The first of these histories' contradictions.
     pub contradiction: Option<Finding>,
@@ -73,8 +74,8 @@ impl Summary {
         self.histories += 1;
     }
 
-    /// Notes a history's violation. A full and an empty answer that contradict each other are not a violation (see the
-    /// [crate](crate)).
+    /// Notes a history's violation. A full and an empty answer that contradict each other are not a
+    /// violation (see the [crate](crate)).
     fn judge(&mut self, finding: Finding) {
         if let Violation::FullAndEmpty { .. } = finding.witness.violation {
             self.contradictory += 1;
@@ -141,7 +142,8 @@ impl HistorySubject {
         (self.plan)(round)
     }
 
-    /// Records and checks histories until `duration` is over, `go_on` says `false`, or a violation is found.
+    /// Records and checks histories until `duration` is over, `go_on` says `false`, or a violation
+    /// is found.
     pub fn run(&self, duration: Duration, go_on: GoOn) -> Summary {
         let start = Instant::now();
         let mut summary = Summary::default();
@@ -156,7 +158,8 @@ impl HistorySubject {
         summary
     }
 
-    /// Records and checks the histories of one round, for example a round that has found a violation.
+    /// Records and checks the histories of one round, for example a round that has found a
+    /// violation.
     pub fn run_round(&self, plan: &Plan) -> Summary {
         let start = Instant::now();
         let mut summary = Summary::default();
@@ -166,8 +169,8 @@ impl HistorySubject {
     }
 }
 
-/// A queue that overwrites. `kept` says how many items it keeps, `voids` whether an unfinished push may also cost an
-/// item.
+/// A queue that overwrites. `kept` says how many items it keeps, `voids` whether an unfinished push
+/// may also cost an item.
 fn overwriting<Q>(kept: fn(&Q::Producer) -> usize, voids: bool) -> HistorySubject
 where
     Q: Queue<u64, Producer: Clone, Consumer: Clone> + 'static,

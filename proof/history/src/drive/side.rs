@@ -11,7 +11,8 @@ use crate::Log;
 
 /// A thread's state that the other threads may read, apart from the queue.
 ///
-/// On cache lines of its own, so that no thread waits for such a line between the last push and the end.
+/// On cache lines of its own, so that no thread waits for such a line between the last push and the
+/// end.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct Presence {
@@ -150,7 +151,8 @@ impl<'a> Side<'a> {
         1 + self.rng.below(self.plan.step())
     }
 
-    /// Called after a step that moved `moved` items. Waits if there were none. `false` if the thread should give up.
+    /// Called after a step that moved `moved` items. Waits if there were none. `false` if the
+    /// thread should give up.
     pub(super) fn goes_on(&mut self, moved: usize) -> bool {
         if moved > 0 {
             self.patience = Patience::default();
@@ -166,7 +168,8 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// Whether this thread has slept too often without progress, and the other threads had time to run.
+    /// Whether this thread has slept too often without progress, and the other threads had time to
+    /// run.
     fn is_hopeless(&mut self, naps: u32) -> bool {
         self.me().naps.fetch_add(1, Ordering::Relaxed);
         let slept = |other: &Presence| other.naps.load(Ordering::Relaxed);
@@ -185,7 +188,8 @@ impl<'a> Side<'a> {
 
     /// Why the thread stops when the queue says closed.
     ///
-    /// Relaxed: the answer must make visible all that the other side did before, including this store.
+    /// Relaxed: the answer must make visible all that the other side did before, including this
+    /// store.
     pub(super) fn told_closed(&self) -> End {
         match self.peers().iter().all(|peer| peer.left.load(Ordering::Relaxed)) {
             true => End::Closed,

@@ -8,8 +8,8 @@ use super::record::Recorder;
 use super::side::{End, Part, Side};
 use crate::Value;
 
-/// Pushes up to `n` items, the first of which has this number, and notes the pushes. Returns how many it pushed, and
-/// whether the consumers are gone.
+/// Pushes up to `n` items, the first of which has this number, and notes the pushes. Returns how
+/// many it pushed, and whether the consumers are gone.
 pub(super) type PushBatch<Tx> = fn(&mut Tx, &mut Recorder, Way, u64, usize) -> (usize, bool);
 
 /// Pops up to `n` items and notes the pops. Returns how many it popped, and why not more.
@@ -96,8 +96,8 @@ fn push_singly<T: Item>(
     (n, false)
 }
 
-/// Notes that the first `moved` of `n` items were pushed by a batch call that does not say why it ended. Another push
-/// says why.
+/// Notes that the first `moved` of `n` items were pushed by a batch call that does not say why it
+/// ended. Another push says why.
 fn push_rest<T: Item>(
     tx: &mut impl Producer<Item = T>,
     recorder: &mut Recorder,
@@ -225,8 +225,8 @@ fn pop_singly<T: Item + Into<u64>>(
     (n, None)
 }
 
-/// Called after a batch call that has popped, and noted, the first `moved` of `n` items, and does not say why it ended.
-/// Another pop says why.
+/// Called after a batch call that has popped, and noted, the first `moved` of `n` items, and does
+/// not say why it ended. Another pop says why.
 fn pop_rest<T: Item + Into<u64>>(
     rx: &mut impl Consumer<Item = T>,
     recorder: &mut Recorder,

@@ -1,11 +1,12 @@
 // Above 500 lines: one broken ring for each known bug, side by side.
 
-//! Queues with a bug, run at full speed: their histories suffice to find it. One file, so that all mechanisms can be
-//! compared.
+//! Queues with a bug, run at full speed: their histories suffice to find it. One file, so that all
+//! mechanisms can be compared.
 //!
-//! Each is the mechanism of one queue, reduced to the necessary, with a switch that breaks it. All slots are atomic, so
-//! no bug is undefined behaviour. Some bugs need luck, or a machine with weaker memory ordering than x86. Their
-//! mechanisms [linger] between the two steps that they have exchanged.
+//! Each is the mechanism of one queue, reduced to the necessary, with a switch that breaks it. All
+//! slots are atomic, so no bug is undefined behaviour. Some bugs need luck, or a machine with
+//! weaker memory ordering than x86. Their mechanisms [linger] between the two steps that they have
+//! exchanged.
 
 use std::sync::Arc;
 use std::sync::atomic::{
@@ -238,7 +239,8 @@ macro_rules! on_counted {
 }
 
 on_counted! {
-    /// `lq`. Broken: the counter's store is not a release, so some machines show it before the item.
+    /// `lq`. Broken: the counter's store is not a release, so some machines show it before the
+    /// item.
     Lamport, false,
     |ring, tx, item| {
         tx.read_shadow = ring.read.load(Acquire);
@@ -310,8 +312,8 @@ on_counted! {
     }
 }
 
-/// `lq` whose full and empty answers agree with each other, because a fence makes each side's last store visible before
-/// the side looks again. Broken: no fence, as in all queues of the library.
+/// `lq` whose full and empty answers agree with each other, because a fence makes each side's last
+/// store visible before the side looks again. Broken: no fence, as in all queues of the library.
 struct Fenced(Counted);
 
 impl Fenced {
@@ -351,8 +353,8 @@ impl Mechanism for Fenced {
     }
 }
 
-/// The end of any queue. Broken: the consumer checks whether the producer is gone after it has looked for items, so the
-/// last items may come in between.
+/// The end of any queue. Broken: the consumer checks whether the producer is gone after it has
+/// looked for items, so the last items may come in between.
 struct Closing(Counted);
 
 impl Mechanism for Closing {
@@ -476,8 +478,8 @@ impl Mechanism for FastForward {
     }
 }
 
-/// `iffq` with partitions of one slot. Broken: the partition before the first item does not look full in the first lap,
-/// so the producer gets too close to the consumer.
+/// `iffq` with partitions of one slot. Broken: the partition before the first item does not look
+/// full in the first lap, so the producer gets too close to the consumer.
 struct Improved(Flagged<4>);
 
 /// Next position to fill, and first position that can't be used yet.
@@ -553,7 +555,8 @@ impl Mechanism for Batch {
     }
 }
 
-/// `bqueue`'s consumer with batches of one. Broken: the last full slot is used as the first slot that is not full.
+/// `bqueue`'s consumer with batches of one. Broken: the last full slot is used as the first slot
+/// that is not full.
 struct BQueue(Flagged<8>);
 
 /// Next position to empty, and the last position of the batch, or the first one past it.
@@ -678,8 +681,8 @@ fn found<M: Mechanism>() {
         let witness = round::<M>(false, number);
         assert!(witness.is_none(), "{}", witness.unwrap());
     }
-    // Most bugs need few rounds. Some need both threads to run at the same time, which takes many rounds while other
-    // programs keep the cores busy.
+    // Most bugs need few rounds. Some need both threads to run at the same time, which takes many
+    // rounds while other programs keep the cores busy.
     let witness = (0..50_000).find_map(|number| round::<M>(true, number));
     println!("{}", witness.expect("the bug shows"));
 }

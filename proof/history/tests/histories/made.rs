@@ -74,8 +74,8 @@ struct Held {
 
 /// Whether a queue can execute the operations in some order, each within its interval.
 ///
-/// The search of Wing and Gong: tries as the first operation each one that no other precedes; then the same for the
-/// rest. It has no optimizations, so that it is easy to check.
+/// The search of Wing and Gong: tries as the first operation each one that no other precedes; then
+/// the same for the rest. It has no optimizations, so that it is easy to check.
 pub fn exists(operations: &[Made], rules: &Rules, drained: bool) -> bool {
     search(operations, rules, drained, &mut vec![false; operations.len()], &[])
 }
@@ -146,7 +146,8 @@ fn after(ops: &[Made], index: usize, rules: &Rules, queue: &[Held]) -> Vec<Vec<H
     }
 }
 
-/// The possible contents of a queue after it has overwritten items, if it keeps a number of items in the range `left`.
+/// The possible contents of a queue after it has overwritten items, if it keeps a number of items
+/// in the range `left`.
 fn overwritten(queue: &[Held], left: RangeInclusive<usize>) -> Vec<Vec<Held>> {
     let drops = 0..=queue.len();
     let is_allowed = |drops: &usize| left.contains(&(queue.len() - drops));

@@ -144,7 +144,8 @@ fn round(fault: Fault, number: u64) -> Option<Witness> {
         .find_map(|recording| recording.check(&rules).err())
 }
 
-/// Checks that the monitor finds the fault as the right violation, and finds no violation without it.
+/// Checks that the monitor finds the fault as the right violation, and finds no violation without
+/// it.
 fn found(fault: Fault, is_right: fn(&Violation) -> bool) {
     let witness = (0..2_000).find_map(|number| round(fault, number)).expect("the fault shows");
     println!("{fault:?}: {witness}\n");

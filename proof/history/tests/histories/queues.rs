@@ -29,7 +29,8 @@ fn checked(subject: &HistorySubject, operations: u64) -> Summary {
     summary
 }
 
-/// Histories of every queue have no violation. With `CORELANE_STRESS=50` each queue has 10⁷ operations.
+/// Histories of every queue have no violation. With `CORELANE_STRESS=50` each queue has 10⁷
+/// operations.
 #[test]
 fn every_queue_is_linearizable() {
     let mut findings = String::new();

@@ -1,5 +1,5 @@
-//! If the pops of the ring with relaxed tails said empty instead of busy, and its pushes full, as DPDK's do, the ring
-//! would not be linearizable (paper 3 §2.2, P3). The monitor detects this.
+//! If the pops of the ring with relaxed tails said empty instead of busy, and its pushes full, as
+//! DPDK's do, the ring would not be linearizable (paper 3 §2.2, P3). The monitor detects this.
 
 use corelane::ring::{RelaxedTail, Ring};
 use corelane::{

@@ -142,8 +142,8 @@ fn tell_apart(operations: &mut [Made]) {
     }
 }
 
-/// Compares the monitor with the search. The monitor must accept what the search accepts, and if `complete`, nothing
-/// else.
+/// Compares the monitor with the search. The monitor must accept what the search accepts, and if
+/// `complete`, nothing else.
 fn compare(family: Family, rules: impl Strategy<Value = Rules>, complete: bool) {
     let [accepted, rejected, missed] = [const { Cell::new(0) }; 3];
     let count = |cell: &Cell<u32>| cell.set(cell.get() + 1);

@@ -13,8 +13,8 @@ use corelane_history::{Plan, Rules, Violation, Witness, record_several};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     None,
-    /// Each producer has a row of its own. So its items are in order among themselves, but not with the items of
-    /// others.
+    /// Each producer has a row of its own. So its items are in order among themselves, but not with
+    /// the items of others.
     RowForEachProducer,
     /// Consumers read the oldest item before they take it, in two steps.
     LooksBeforeItTakes,
@@ -22,7 +22,8 @@ enum Fault {
     EmptyForOthers,
     /// While one producer pushes, other producers are told full.
     FullForOthers,
-    /// Producers check for room before they push, in two steps, so several of them may fill the last slot.
+    /// Producers check for room before they push, in two steps, so several of them may fill the
+    /// last slot.
     LooksBeforeItFills,
     /// A consumer loses an item now and then.
     Forgets,
@@ -198,7 +199,8 @@ fn round(fault: Fault, number: u64) -> Option<Witness> {
         .find_map(|recording| recording.check(&rules).err())
 }
 
-/// Checks that the monitor finds the fault as the right violation, and finds no violation without it.
+/// Checks that the monitor finds the fault as the right violation, and finds no violation without
+/// it.
 fn found(fault: Fault, is_right: fn(&Violation) -> bool) {
     let witness = (0..2_000).find_map(|number| round(fault, number)).expect("the fault shows");
     println!("{fault:?}: {witness}\n");

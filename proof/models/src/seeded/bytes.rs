@@ -1,4 +1,5 @@
-//! Two blocks that several producers fill with entries of two granules, once; one granule is left in each.
+//! Two blocks that several producers fill with entries of two granules, once; one granule is left
+//! in each.
 
 use corelane_loom::memory::Ordering::{Acquire, Relaxed, Release};
 use corelane_loom::memory::{AtomicU32, AtomicU64};
@@ -56,8 +57,8 @@ impl<const BUG: u8> Records<BUG> {
         BUG == bug as u8
     }
 
-    /// Reserves the entry behind `reserved`, if there is one and no other consumer was faster. Returns its granules,
-    /// and whether it is an item.
+    /// Reserves the entry behind `reserved`, if there is one and no other consumer was faster.
+    /// Returns its granules, and whether it is an item.
     fn reserve(block: &Block, reserved: u64) -> Option<(u64, bool)> {
         let committed = block.committed.load(Acquire);
         let is_gapless = block.allocated.load(Relaxed).min(SIZE) == committed;

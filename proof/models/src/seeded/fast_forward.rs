@@ -94,11 +94,12 @@ impl<const BROKEN: bool> Mechanism for FastForward<BROKEN> {
     }
 }
 
-/// `iffq` with partitions of one slot. Broken: the partition before the first item does not look full in the first lap,
-/// so the producer gets too close to the consumer.
+/// `iffq` with partitions of one slot. Broken: the partition before the first item does not look
+/// full in the first lap, so the producer gets too close to the consumer.
 pub(crate) struct Improved<const BROKEN: bool>(Ring<4>);
 
-/// Next position to fill, and first position that can't be used yet, both relative to the first position.
+/// Next position to fill, and first position that can't be used yet, both relative to the first
+/// position.
 #[derive(Default)]
 pub(crate) struct Limited {
     write: u64,
@@ -181,8 +182,8 @@ impl<const BROKEN: bool> Mechanism for Batch<BROKEN> {
     }
 }
 
-/// `bqueue`'s consumer with batches of one. Broken: `batch_tail` is the last full slot, as in the paper's Figs 9 and
-/// 10, but is used as the first slot that is not full, as in Fig. 7.
+/// `bqueue`'s consumer with batches of one. Broken: `batch_tail` is the last full slot, as in the
+/// paper's Figs 9 and 10, but is used as the first slot that is not full, as in Fig. 7.
 pub(crate) struct BQueue<const BROKEN: bool>(Ring<2>);
 
 /// Next position to empty, and the last position of the batch, or the first one past it.

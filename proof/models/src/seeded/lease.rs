@@ -8,7 +8,8 @@ use loom::sync::Arc;
 use crate::Exploration;
 use crate::explore::{both, explore};
 
-/// `leased`. Broken: the other tenant looks whether the holder is at work, and then revokes the lease.
+/// `leased`. Broken: the other tenant looks whether the holder is at work, and then revokes the
+/// lease.
 struct Lease<const BROKEN: bool> {
     is_revoked: AtomicBool,
     is_at_work: AtomicBool,

@@ -8,8 +8,8 @@ use crate::Exploration;
 use crate::explore::explore_shared;
 use crate::shared::{join, start};
 
-/// `locked`. Broken: a push wakes a consumer only when there was no item, so that one of two waiting consumers
-/// continues to sleep.
+/// `locked`. Broken: a push wakes a consumer only when there was no item, so that one of two
+/// waiting consumers continues to sleep.
 struct Monitor<const BROKEN: bool> {
     items: Mutex<u64>,
     not_empty: Condvar,

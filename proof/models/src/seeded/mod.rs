@@ -1,7 +1,7 @@
 //! Bugs that the models must find: a check that cannot fail is worthless.
 //!
-//! Each is the mechanism of one queue, reduced to the necessary, with a switch that breaks it. The models pass with the
-//! switch off. So they find the bug and nothing else.
+//! Each is the mechanism of one queue, reduced to the necessary, with a switch that breaks it. The
+//! models pass with the switch off. So they find the bug and nothing else.
 
 mod block;
 mod bytes;

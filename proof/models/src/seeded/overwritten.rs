@@ -7,7 +7,8 @@ use loom::sync::Arc;
 use crate::Exploration;
 use crate::explore::{both, explore};
 
-/// `bbq-drop-old`. Broken: the consumer uses the item without checking whether the slot's block was entered again.
+/// `bbq-drop-old`. Broken: the consumer uses the item without checking whether the slot's block was
+/// entered again.
 #[derive(Debug)]
 struct Overwritten<const BROKEN: bool> {
     words: [AtomicU64; 2],
@@ -39,7 +40,8 @@ pub(super) fn overwritten_while_read<const BROKEN: bool>() -> Exploration {
     })
 }
 
-/// `seqring`. Broken: a producer writes to a slot whose producer of an earlier lap has not finished.
+/// `seqring`. Broken: a producer writes to a slot whose producer of an earlier lap has not
+/// finished.
 #[derive(Debug)]
 struct Claimed<const BROKEN: bool> {
     stamp: AtomicU64,

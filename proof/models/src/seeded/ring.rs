@@ -158,7 +158,8 @@ impl<const BROKEN: bool> Mechanism for RelaxedTails<BROKEN> {
 /// `ring-hts`. Broken: takes a slot that another thread of the side is using.
 pub(crate) struct OneAtATime<const BROKEN: bool> {
     places: [Place; N as usize],
-    /// The position of a side; in the lowest bit, whether one of its threads is in the middle of a call.
+    /// The position of a side; in the lowest bit, whether one of its threads is in the middle of a
+    /// call.
     producers: AtomicU64,
     consumers: AtomicU64,
 }
@@ -201,7 +202,8 @@ impl<const BROKEN: bool> Mechanism for OneAtATime<BROKEN> {
     }
 }
 
-/// `lanes`, before the first lap ends. Broken: moves the head without a look whether another consumer has.
+/// `lanes`, before the first lap ends. Broken: moves the head without a look whether another
+/// consumer has.
 pub(crate) struct Claims<const BROKEN: bool> {
     places: [Place; N as usize],
     stamps: [AtomicU64; N as usize],

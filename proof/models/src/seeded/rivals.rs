@@ -1,4 +1,5 @@
-//! Deques without blocks: a slot that is used again, an item that moves when the queue grows, a thief that pays for the fence, and a thief that takes half.
+//! Deques without blocks: a slot that is used again, an item that moves when the queue grows, a
+//! thief that pays for the fence, and a thief that takes half.
 
 use corelane_loom::memory::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use corelane_loom::memory::{AtomicU64, Barrier, fence};
@@ -29,7 +30,8 @@ impl<const N: usize> Slots<N> {
     }
 }
 
-/// `abp`. Broken: a slot looks free as soon as its item is claimed, though the thief has not read it.
+/// `abp`. Broken: a slot looks free as soon as its item is claimed, though the thief has not read
+/// it.
 struct Ring<const BROKEN: bool> {
     top: AtomicU64,
     /// Whether the thief has read the item.
@@ -88,7 +90,8 @@ impl<const BROKEN: bool> Growing<BROKEN> {
         claims
     }
 
-    /// Moves the only item, at position 0, to position 1, which is in the next buffer. Whether it was there.
+    /// Moves the only item, at position 0, to position 1, which is in the next buffer. Whether it
+    /// was there.
     fn grow(&self) -> bool {
         let claims = self.top.compare_exchange(0, 1, Relaxed, Relaxed).is_ok();
         if claims {

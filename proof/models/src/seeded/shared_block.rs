@@ -80,8 +80,9 @@ impl<const BUG: u8> Mechanism for Block<BUG> {
 /// Slots of the block of [`Laps`].
 const SLOTS: u64 = 2;
 
-/// `faaq`: one block, which a producer fills again and again, and consumers empty. Broken: consumers of a full block add
-/// to the position that they compare and swap in others. A late addition takes an empty slot of the next lap.
+/// `faaq`: one block, which a producer fills again and again, and consumers empty. Broken:
+/// consumers of a full block add to the position that they compare and swap in others. A late
+/// addition takes an empty slot of the next lap.
 pub(crate) struct Laps<const BROKEN: bool> {
     places: [Place; SLOTS as usize],
     committed: AtomicU64,

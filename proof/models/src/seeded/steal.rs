@@ -1,4 +1,5 @@
-//! A block that the owner takes over from a thief, and uses again; an item of the owner's block that a thief seizes.
+//! A block that the owner takes over from a thief, and uses again; an item of the owner's block
+//! that a thief seizes.
 
 use corelane_loom::memory::Ordering::{Acquire, Relaxed, Release};
 use corelane_loom::memory::{AtomicU64, Barrier};
@@ -8,7 +9,8 @@ use loom::sync::Arc;
 use crate::Exploration;
 use crate::explore::{both, explore};
 
-/// `bwos`. Broken: a block of which thieves have taken all looks finished, though one of them is still reading.
+/// `bwos`. Broken: a block of which thieves have taken all looks finished, though one of them is
+/// still reading.
 struct Block<const BROKEN: bool> {
     /// How many of the slots, here one, have been taken.
     index: AtomicU64,

@@ -42,7 +42,8 @@ impl<const BROKEN: bool> Mechanism for Nodes<BROKEN> {
     }
 }
 
-/// `uspsc`. Broken: the consumer leaves a ring that it found empty before it observed that the producer has gone on.
+/// `uspsc`. Broken: the consumer leaves a ring that it found empty before it observed that the
+/// producer has gone on.
 pub(crate) struct Rings<const BROKEN: bool> {
     items: [Place; N],
     /// Whether the slot of each has been filled.

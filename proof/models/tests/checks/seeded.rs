@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use corelane_loom::{Config, lamport};
 use corelane_models::{VACUOUS, all, canary, seeded};
 
-/// A queue that publishes with a relaxed store is detected. So the models check loom's memory and not the machine's, on
-/// which such a store would do no harm.
+/// A queue that publishes with a relaxed store is detected. So the models check loom's memory and
+/// not the machine's, on which such a store would do no harm.
 #[test]
 fn vacuous_model() {
     for model in canary() {
@@ -37,8 +37,8 @@ macro_rules! executions {
     }};
 }
 
-/// The same model on the machine's atomics, which loom doesn't see: the check that every model passes tells the two
-/// apart.
+/// The same model on the machine's atomics, which loom doesn't see: the check that every model
+/// passes tells the two apart.
 #[test]
 fn vacuous_model_on_real_atomics() {
     let (sound, broken) = (executions!(corelane_loom), executions!(corelane));

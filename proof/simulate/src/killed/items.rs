@@ -49,7 +49,8 @@ pub(super) fn sides<const W: usize>(
 /// Most items of a slice or chunk.
 const MOST: usize = 5;
 
-/// Pushes all items from the queue's position on. A thread that is dead goes no further; it only ends its call.
+/// Pushes all items from the queue's position on. A thread that is dead goes no further; it only
+/// ends its call.
 pub(super) fn push<const W: usize>(side: Heir<Item<W>>, way: Way, done: &Done, is_victim: bool) {
     let is_dead = || is_victim && done.is_dead.get();
     let Ok(mut tx) = side.producer() else {

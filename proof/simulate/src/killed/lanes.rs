@@ -1,4 +1,5 @@
-//! Lanes of two producers and two consumers. One producer or one consumer is killed. The dead consumer needs no heir.
+//! Lanes of two producers and two consumers. One producer or one consumer is killed. The dead
+//! consumer needs no heir.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -127,7 +128,8 @@ fn pop(side: Heir<Item>, slices: bool, all: &All, is_victim: bool) {
     let is_dead = || is_victim && all.done.is_dead.get();
     let mut rx = side.consumer();
     let mut last = [None; 2];
-    // The last items may still be in a store buffer when all were pushed. A dead consumer may have taken the last ones.
+    // The last items may still be in a store buffer when all were pushed. A dead consumer may have
+    // taken the last ones.
     let mut looks = 100;
     let come = || all.come.iter().map(|come| come.borrow().len() as u64).sum::<u64>();
     while looks > 0 && come() < 2 * ITEMS {

@@ -1,7 +1,9 @@
-//! A process that shares a ring is killed at each step of its calls, and another one takes its side over.
+//! A process that shares a ring is killed at each step of its calls, and another one takes its side
+//! over.
 //!
-//! Here a process is a thread. A killed thread takes no step any more, but its store buffer still empties, as that of a processor
-//! does. The kernel's lock makes all of this visible before another process has the side: here a fence of all cores does.
+//! Here a process is a thread. A killed thread takes no step any more, but its store buffer still
+//! empties, as that of a processor does. The kernel's lock makes all of this visible before another
+//! process has the side: here a fence of all cores does.
 
 mod items;
 mod lanes;
@@ -47,8 +49,8 @@ impl Done {
         self.popped.set(number + 1);
     }
 
-    /// Where a thread goes on that takes a side over: behind the calls that have returned. The call that was interrupted has happened or
-    /// not, or in part: up to `most` items.
+    /// Where a thread goes on that takes a side over: behind the calls that have returned. The call
+    /// that was interrupted has happened or not, or in part: up to `most` items.
     fn check_position(&self, position: u64, most: u64) {
         let returned = self.returned.get();
         assert!(
@@ -65,7 +67,8 @@ pub enum Ring {
     Lines,
     /// `recordring`, with records of several lengths.
     Records,
-    /// `seqring`, whose consumer gets all items, or counts them as lost. Only its producer is killed.
+    /// `seqring`, whose consumer gets all items, or counts them as lost. Only its producer is
+    /// killed.
     Newest,
     /// `lanes`, of two producers and two consumers.
     Lanes,
@@ -124,7 +127,8 @@ struct Trial {
 }
 
 impl Trial {
-    /// Three threads with these sides: one that may be killed, one on the other side, and an heir. Returns the steps of all.
+    /// Three threads with these sides: one that may be killed, one on the other side, and an heir.
+    /// Returns the steps of all.
     fn run<S: Clone + 'static>(
         self,
         (tx, rx): (S, S),

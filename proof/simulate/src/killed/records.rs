@@ -17,7 +17,8 @@ fn record(number: u64) -> Vec<u8> {
     vec![number as u8; [0, 24, 3, 16, 8, 21][number as usize % 6]]
 }
 
-/// Pushes all records from the queue's position on. A thread that is dead goes no further; it only ends its call.
+/// Pushes all records from the queue's position on. A thread that is dead goes no further; it only
+/// ends its call.
 pub(super) fn push(side: Heir, done: &Done, is_victim: bool) {
     let is_dead = || is_victim && done.is_dead.get();
     let Ok(mut tx) = side.producer() else {

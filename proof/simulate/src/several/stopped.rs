@@ -32,7 +32,8 @@ struct StoppedCase {
 pub enum Room {
     /// At least one item of each thread. Then each call must succeed at once.
     ForAll,
-    /// So many items, perhaps fewer than threads. Then a call is retried, for as long as others may need to make room.
+    /// So many items, perhaps fewer than threads. Then a call is retried, for as long as others may
+    /// need to make room.
     For(u64),
 }
 
@@ -43,12 +44,14 @@ const TRIES: usize = 10_000;
 const STOPS: usize = 3;
 
 impl Queue {
-    /// Runs the case of each seed at random, and then again with one of its threads stopped, at one step or another.
+    /// Runs the case of each seed at random, and then again with one of its threads stopped, at one
+    /// step or another.
     ///
-    /// Two to five threads push an item each and pop one, again and again. A call holds at most one slot or position.
-    /// So in a queue with [room for all](Room::ForAll) there is always a slot for a push and an item for a pop,
-    /// wherever other threads are: no call may say full, empty or busy, or wait. In a smaller queue calls are retried,
-    /// and all threads but the stopped one must end. If a stopped thread blocks others, the queue isn't lock-free.
+    /// Two to five threads push an item each and pop one, again and again. A call holds at most one
+    /// slot or position. So in a queue with [room for all](Room::ForAll) there is always a slot for
+    /// a push and an item for a pop, wherever other threads are: no call may say full, empty or
+    /// busy, or wait. In a smaller queue calls are retried, and all threads but the stopped one
+    /// must end. If a stopped thread blocks others, the queue isn't lock-free.
     ///
     /// # Errors
     ///
@@ -102,7 +105,8 @@ impl StoppedCase {
         let (tx, rx) = new(self.config())?;
         let account = Rc::new(Receipts::default());
         let refused = Rc::new(Cell::new(None));
-        // Handles are dropped after all threads have ended: a drop is not a tested call, and may take a lock.
+        // Handles are dropped after all threads have ended: a drop is not a tested call, and may
+        // take a lock.
         let used = Rc::new(RefCell::new(Vec::new()));
         let txs = handles(tx, self.threads, Producer::try_clone);
         let rxs = handles(rx, self.threads, Consumer::try_clone);

@@ -1,4 +1,5 @@
-//! Threads that wait for room and for items, and sleep: none may sleep beside an item or beside room for ever.
+//! Threads that wait for room and for items, and sleep: none may sleep beside an item or beside
+//! room for ever.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -24,18 +25,20 @@ struct WaitingCase {
     consumers: u64,
     /// Items of each producer.
     items: u64,
-    /// Whether each consumer takes a number of items and then ends, so that no other one can do its work. Otherwise all take items
-    /// until the producers are gone.
+    /// Whether each consumer takes a number of items and then ends, so that no other one can do its
+    /// work. Otherwise all take items until the producers are gone.
     has_quotas: bool,
     /// Whether one thread serves several queues.
     has_inbox: bool,
 }
 
 impl Queue {
-    /// Runs the case of each seed twice: at random, and by priorities with the same number of steps.
+    /// Runs the case of each seed twice: at random, and by priorities with the same number of
+    /// steps.
     ///
-    /// Producers and consumers of one queue of a small capacity wait by calls that block, and some of them sleep at once.
-    /// Each must be woken in time, also from its store buffer's view of memory, until all items are popped in order.
+    /// Producers and consumers of one queue of a small capacity wait by calls that block, and some
+    /// of them sleep at once. Each must be woken in time, also from its store buffer's view of
+    /// memory, until all items are popped in order.
     ///
     /// # Errors
     ///
@@ -51,8 +54,8 @@ impl Queue {
     }
 }
 
-/// As [`Queue::test_waiting`], with byte records of different lengths. Some claims and records are held for a while, and some claims
-/// are aborted.
+/// As [`Queue::test_waiting`], with byte records of different lengths. Some claims and records are
+/// held for a while, and some claims are aborted.
 ///
 /// # Errors
 ///

@@ -92,7 +92,8 @@ impl Bench {
         });
     }
 
-    /// Runs all threads. The items that are left are got after the simulation, from the owners that `left` returns.
+    /// Runs all threads. The items that are left are got after the simulation, from the owners that
+    /// `left` returns.
     pub(super) fn run<W: Worker<Item = u64>>(
         self,
         left: impl FnOnce() -> Vec<W>,
@@ -123,7 +124,8 @@ pub(super) struct Thread {
     /// Its number, and that of its queue.
     pub(super) number: usize,
     pub(super) chance: Chance,
-    /// The last item that it got from its queue, at the place of its number, if there is an order to be checked.
+    /// The last item that it got from its queue, at the place of its number, if there is an order
+    /// to be checked.
     last: Option<Vec<Option<u64>>>,
     phase: Phase,
     /// Number of the next item that it puts.
@@ -158,8 +160,8 @@ impl Thread {
         phase == Phase::Over
     }
 
-    /// Whether thieves have stolen less than this percentage of the items. As many items are put as are got or stolen,
-    /// in the end, so there are half as many items as calls.
+    /// Whether thieves have stolen less than this percentage of the items. As many items are put as
+    /// are got or stolen, in the end, so there are half as many items as calls.
     pub(super) fn may_steal(&self, percent: u8) -> bool {
         let Progress { ops, stolen } = &*self.progress;
         200 * stolen.get() < u64::from(percent) * ops.get()
@@ -195,7 +197,8 @@ impl Thread {
         true
     }
 
-    /// Whether the steal got an item. With a `random` number, the queue may be refused for its length.
+    /// Whether the steal got an item. With a `random` number, the queue may be refused for its
+    /// length.
     pub(super) fn steal(&mut self, thief: &impl Stealer<Item = u64>, random: Option<u64>) -> bool {
         let (mut items, most) = (0, self.stealing.batch);
         let stolen = match random {

@@ -1,5 +1,5 @@
-//! Work stealing: an owner and its thieves (paper 3 §4.6.2.2), and a pool of threads that have a queue each and steal
-//! from each other (§4.6.2.3).
+//! Work stealing: an owner and its thieves (paper 3 §4.6.2.2), and a pool of threads that have a
+//! queue each and steal from each other (§4.6.2.3).
 
 mod bench;
 mod of_consumers;
@@ -26,7 +26,8 @@ pub struct Stealing {
     pub task: StealTask,
     /// Most items of a steal.
     pub batch: usize,
-    /// Decides the order of threads and store buffers that are due at the same time, and the threads' own choices.
+    /// Decides the order of threads and store buffers that are due at the same time, and the
+    /// threads' own choices.
     pub seed: u64,
     /// Items that a queue must hold.
     pub capacity: usize,
@@ -36,18 +37,19 @@ pub struct Stealing {
     pub warm_up: u64,
     /// Items that are got or stolen while items are counted. An owner ends its round first.
     pub items: u64,
-    /// When the run ends if there have been fewer items by then. Half of the time is for the warm-up.
+    /// When the run ends if there have been fewer items by then. Half of the time is for the
+    /// warm-up.
     pub longest: Time,
 }
 
 /// What the threads do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StealTask {
-    /// The owner puts until its queue is full and gets until it is empty. Its thieves pause while they have stolen this
-    /// share of the items, in percent.
+    /// The owner puts until its queue is full and gets until it is empty. Its thieves pause while
+    /// they have stolen this share of the items, in percent.
     Share(u8),
-    /// Each thread puts until its queue is full, gets until it is empty, and then attempts to steal this
-    /// percentage of the capacity from the other threads' queues.
+    /// Each thread puts until its queue is full, gets until it is empty, and then attempts to steal
+    /// this percentage of the capacity from the other threads' queues.
     Pool(u8, Policy),
 }
 
@@ -83,7 +85,8 @@ pub struct StealingRun {
 }
 
 impl StealingRun {
-    /// Calls of these threads that put, got or stole an item, per second; the items of a steal count one by one.
+    /// Calls of these threads that put, got or stole an item, per second; the items of a steal
+    /// count one by one.
     pub fn ops_per_s(&self, threads: &[StealingThread]) -> f64 {
         let ops: u64 = threads.iter().map(StealingThread::ops).sum();
         ops as f64 * 1e9 / self.time.max(Time::ps(1)).as_ns()

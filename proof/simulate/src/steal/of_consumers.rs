@@ -1,5 +1,5 @@
-//! A queue between one producer and several consumers, as one from which thieves steal: the owner is its producer and a
-//! consumer, thieves are the other consumers.
+//! A queue between one producer and several consumers, as one from which thieves steal: the owner
+//! is its producer and a consumer, thieves are the other consumers.
 
 use std::cell::RefCell;
 use std::vec;

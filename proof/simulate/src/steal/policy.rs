@@ -16,13 +16,15 @@ pub enum Policy {
     Seq,
     /// The last one again; any other thread's after an attempt that got nothing.
     Last,
-    /// Any of a thread of the same socket; after an attempt that got nothing, any of another socket.
+    /// Any of a thread of the same socket; after an attempt that got nothing, any of another
+    /// socket.
     Numa,
     /// The longer one of two of any.
     BestOfTwo,
     /// The longest one of half of the others.
     BestOfMany,
-    /// As `rand`, and takes a queue with the probability that its length is of its capacity (§4.3.4).
+    /// As `rand`, and takes a queue with the probability that its length is of its capacity
+    /// (§4.3.4).
     RandProb,
     /// As `numa`, and as `rand-prob`.
     NumaProb,
@@ -39,7 +41,8 @@ impl Policy {
 #[derive(Debug)]
 pub(super) struct Choice {
     policy: Policy,
-    /// The other threads' queues, beginning with the next thread's: of the same socket, and of others.
+    /// The other threads' queues, beginning with the next thread's: of the same socket, and of
+    /// others.
     near: Vec<usize>,
     far: Vec<usize>,
     /// The place of the last choice among `near` and `far`.

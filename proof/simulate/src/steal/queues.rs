@@ -62,8 +62,8 @@ impl StealQueue {
     ///
     /// # Errors
     ///
-    /// If the queue can't have this capacity, gets stuck, loses or doubles an item, or its owner gets items in a wrong
-    /// order.
+    /// If the queue can't have this capacity, gets stuck, loses or doubles an item, or its owner
+    /// gets items in a wrong order.
     ///
     /// # Panics
     ///

@@ -24,12 +24,14 @@ pub struct StealTest {
 }
 
 impl StealTest {
-    /// Runs the case of each seed twice: at random, and by priorities with the same number of steps.
+    /// Runs the case of each seed twice: at random, and by priorities with the same number of
+    /// steps.
     ///
-    /// An owner pushes and pops at random, and up to three thieves steal in all ways. While it runs a long task, they get all. Queues are small, and the
-    /// numbers of blocks and positions of 32 bits wrap. Thieves may drop what they have stolen, and threads may quit early. Each item must come to one
-    /// thread, and all must come if a thread stays to the end; the owner must get items in its order, and FIFO thieves
-    /// what they steal; and each item must be dropped once.
+    /// An owner pushes and pops at random, and up to three thieves steal in all ways. While it runs
+    /// a long task, they get all. Queues are small, and the numbers of blocks and positions of 32
+    /// bits wrap. Thieves may drop what they have stolen, and threads may quit early. Each item
+    /// must come to one thread, and all must come if a thread stays to the end; the owner must get
+    /// items in its order, and FIFO thieves what they steal; and each item must be dropped once.
     ///
     /// # Errors
     ///
@@ -195,7 +197,8 @@ impl Owner {
                 self.run_long_task(&worker);
             }
             if quits && self.chance.below(8) == 0 {
-                // Thieves go on with what is left, and may seize what is older than what they stole.
+                // Thieves go on with what is left, and may seize what is older than what they
+                // stole.
                 return self.account.is_left.set(true);
             }
             pause(1);

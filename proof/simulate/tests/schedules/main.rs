@@ -1,5 +1,5 @@
-//! Every queue under schedules that look for bugs, and rings with bugs that they must find. With `--nocapture` the
-//! number of steps is printed.
+//! Every queue under schedules that look for bugs, and rings with bugs that they must find. With
+//! `--nocapture` the number of steps is printed.
 
 mod seeded;
 
@@ -12,7 +12,8 @@ use coherence::Schedule;
 use corelane_simulate::{Killed, Queue, Ring, Room, Tested};
 use libtest_mimic::{Arguments, Failed, Trial};
 
-/// Seeds for each queue. Each seed makes two runs. The environment variable `CORELANE_STRESS` scales the number.
+/// Seeds for each queue. Each seed makes two runs. The environment variable `CORELANE_STRESS`
+/// scales the number.
 fn seeds(usual: f64) -> Range<u64> {
     let scale = env::var("CORELANE_STRESS").map_or(1.0, |scale| scale.parse().expect("a number"));
     0..(usual * scale) as u64
@@ -116,7 +117,8 @@ fn check_stopped(queue: &Queue) -> Result<(), Failed> {
         queue.test_stopped(seeds(STOPPED), Room::ForAll)?;
         return if queue.info.bounded { check_small(queue) } else { Ok(()) };
     }
-    // Only seeds that pass without a stopped thread count: some queues say busy whenever two threads meet.
+    // Only seeds that pass without a stopped thread count: some queues say busy whenever two
+    // threads meet.
     let is_held_up = |seed| {
         let failed = queue.test_stopped([seed], Room::ForAll).err()?;
         matches!(failed.schedule, Schedule::Stopped { .. }).then_some(failed)
@@ -127,7 +129,8 @@ fn check_stopped(queue: &Queue) -> Result<(), Failed> {
     }
 }
 
-/// A stopped thread keeps a slot: with two slots it blocks no other thread, and with one slot it blocks all.
+/// A stopped thread keeps a slot: with two slots it blocks no other thread, and with one slot it
+/// blocks all.
 fn check_small(queue: &Queue) -> Result<(), Failed> {
     queue.test_stopped(seeds(STOPPED), Room::For(2))?;
     match seeds(STOPPED).any(|seed| queue.test_stopped([seed], Room::For(1)).is_err()) {

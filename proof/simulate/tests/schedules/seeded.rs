@@ -19,7 +19,8 @@ enum Bug {
     FreesBeforeTaking,
     /// The consumer finds the ring empty, then closed, and doesn't look for items once more.
     LooksForTheEndLast,
-    /// The producer may find the consumer awake, although the consumer hasn't seen the last item yet.
+    /// The producer may find the consumer awake, although the consumer hasn't seen the last item
+    /// yet.
     WakesWithoutFence,
     /// The consumer may fall asleep after the producer of the last item has found it awake.
     SleepsWithoutFence,

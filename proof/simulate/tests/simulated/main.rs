@@ -1,4 +1,5 @@
-//! The costs of the simulated queues, compared with their papers; and tests that faults are detected.
+//! The costs of the simulated queues, compared with their papers; and tests that faults are
+//! detected.
 
 mod account;
 mod atomics;

@@ -1,5 +1,5 @@
-//! An owner and its thieves, and pools of threads that steal from each other. Items that are lost, doubled or in a wrong
-//! order are an error of the run.
+//! An owner and its thieves, and pools of threads that steal from each other. Items that are lost,
+//! doubled or in a wrong order are an error of the run.
 
 use coherence::Machine;
 use corelane_sim::steal::Worker;

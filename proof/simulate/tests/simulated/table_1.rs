@@ -1,7 +1,8 @@
-//! Maffione, Lettieri, Rizzo (2019), Table 1: cache misses per item and side, counted and not computed.
+//! Maffione, Lettieri, Rizzo (2019), Table 1: cache misses per item and side, counted and not
+//! computed.
 //!
-//! As in the paper's model, a store keeps its core until it is done, and nothing is prefetched. N = 256
-//! slots, K = 8 of them to a line, H = 32, B = 32.
+//! As in the paper's model, a store keeps its core until it is done, and nothing is prefetched. N =
+//! 256 slots, K = 8 of them to a line, H = 32, B = 32.
 
 use coherence::{Machine, Time};
 use corelane_simulate::{Stream, StreamRun, find};
@@ -126,9 +127,10 @@ fn biffq() {
     improved("biffq");
 }
 
-/// BIFFQ's bursts with a fast consumer (§4.3). BIFFQ is fast if a burst is in the producer's cache before the consumer
-/// asks for its line again. With a store buffer this holds: stores that wait for a line enter the cache together. So
-/// there are fewer misses than by the paper's formula, which has one more miss for each burst.
+/// BIFFQ's bursts with a fast consumer (§4.3). BIFFQ is fast if a burst is in the producer's cache
+/// before the consumer asks for its line again. With a store buffer this holds: stores that wait
+/// for a line enter the cache together. So there are fewer misses than by the paper's formula,
+/// which has one more miss for each burst.
 #[test]
 fn biffq_bursts() {
     let machine = Machine { pair_prefetcher: false, ..Machine::i7() };

@@ -1,11 +1,12 @@
-//! Several producers and several consumers of one queue; and the figures of the block-based bounded queue's paper
-//! (paper 3, Figs 2.8 and 2.9), as far as the simulation confirms them.
+//! Several producers and several consumers of one queue; and the figures of the block-based bounded
+//! queue's paper (paper 3, Figs 2.8 and 2.9), as far as the simulation confirms them.
 
 use coherence::Machine;
 use corelane_simulate::{Failure, Queue, Team, TeamRun, Workload, team_queues};
 
-/// The queue with which the block-based queue is compared between two threads, and the least ratio of their misses. The
-/// paper's peers share counters and have 10 times as many misses. Lamport's queue has not.
+/// The queue with which the block-based queue is compared between two threads, and the least ratio
+/// of their misses. The paper's peers share counters and have 10 times as many misses. Lamport's
+/// queue has not.
 const PEER: (&str, f64) = ("ring", 10.0);
 
 fn queue(id: &str) -> Queue {
@@ -47,7 +48,8 @@ fn every_queue_serves_as_many_threads_as_it_allows() {
     }
 }
 
-/// Fetch-and-add always gains a position. Compare-and-swap can fail, and fails more often under contention.
+/// Fetch-and-add always gains a position. Compare-and-swap can fail, and fails more often under
+/// contention.
 #[test]
 fn adding_scales_where_comparing_does_not() {
     let rate = |id: &str| queue(id).team(&team(8, 8)).unwrap().items_per_s();
@@ -90,8 +92,8 @@ fn between_two_threads_blocks_save_misses() {
     assert!(ours.items_per_s() > 2.0 * peer.items_per_s());
 }
 
-/// Fig. 2.9a, c: a producer pays for two additions, however many producers there are, and for late additions, which
-/// become more frequent.
+/// Fig. 2.9a, c: a producer pays for two additions, however many producers there are, and for late
+/// additions, which become more frequent.
 #[test]
 fn more_producers_cost_no_more_misses_each() {
     let misses = |producers| run("bbq", producers, 1).misses_per_item();
@@ -99,8 +101,8 @@ fn more_producers_cost_no_more_misses_each() {
     assert!(many < 1.3 * few, "{few} {many}");
 }
 
-/// Fig. 2.9j: a failed compare-and-swap costs another miss. Each consumer would add one miss to every pop, if consumers
-/// didn't wait after a failure.
+/// Fig. 2.9j: a failed compare-and-swap costs another miss. Each consumer would add one miss to
+/// every pop, if consumers didn't wait after a failure.
 #[test]
 fn more_consumers_cost_less_than_a_miss_each() {
     let misses = |consumers| run("bbq", 1, consumers).misses_per_item();
@@ -108,8 +110,8 @@ fn more_consumers_cost_less_than_a_miss_each() {
     assert!((0.3..0.9).contains(&growth), "{growth}");
 }
 
-/// §2.4.3: a producer that overwrites checks only the block that it enters. So consumers cost it misses only on the
-/// lines that they have read.
+/// §2.4.3: a producer that overwrites checks only the block that it enters. So consumers cost it
+/// misses only on the lines that they have read.
 #[test]
 fn an_overwriting_producer_pays_for_lines_that_were_read() {
     let misses = |consumers| {
@@ -128,9 +130,10 @@ fn the_form_for_one_consumer_is_as_good_as_the_general_one() {
     assert!((0.95..1.05).contains(&(one / any)), "{one} {any}");
 }
 
-/// Fig. 2.9a, h: among bounded queues that several threads may share, the block-based queue is the fastest, or as fast
-/// as others. With many consumers `scq` is faster, which is slower in the paper (Fig. 3.7). Queues that overwrite are
-/// left out: their producers never wait. So is `leased`, which no paper has.
+/// Fig. 2.9a, h: among bounded queues that several threads may share, the block-based queue is the
+/// fastest, or as fast as others. With many consumers `scq` is faster, which is slower in the paper
+/// (Fig. 3.7). Queues that overwrite are left out: their producers never wait. So is `leased`,
+/// which no paper has.
 #[test]
 fn blocks_are_ahead_with_many_producers_and_level_with_many_consumers() {
     let others = team_queues();

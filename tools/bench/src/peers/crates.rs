@@ -102,8 +102,9 @@ consumer!(ConcurrentRx(Arc<ConcurrentQueue<T>>) with clone: |rx| rx.pop().ok());
 queue!(Concurrent: ConcurrentTx, ConcurrentRx, |capacity| both(ConcurrentQueue::bounded(capacity));
        id: "concurrent-queue", name: "ring, bounded", sides: Sides::ManyToMany);
 
-// thingbuf: a ring whose items are written and read in place, and never moved out. Slots are options because they need
-// an initial value. An option of a non-zero number or a pointer is as small as the item.
+// thingbuf: a ring whose items are written and read in place, and never moved out. Slots are
+// options because they need an initial value. An option of a non-zero number or a pointer is as
+// small as the item.
 producer!(ThingTx(Arc<ThingBuf<Option<T>, Leave>>) with clone:
           |tx, item| tx.push_with(|slot| *slot = Some(item)).is_ok());
 consumer!(ThingRx(Arc<ThingBuf<Option<T>, Leave>>) with clone: |rx| rx.pop_with(|slot| *slot).flatten());
@@ -226,7 +227,8 @@ where
     let make = || Arc::new(Owner(UnsafeCell::new(heapless::spsc::Queue::<T, SLOTS>::new())));
     let thread = thread::Builder::new().stack_size(STACK).spawn(make).expect("a thread");
     let owner = thread.join().expect("it doesn't panic");
-    // SAFETY: no other reference to the queue exists, and the owner keeps the queue while a handle lives.
+    // SAFETY: no other reference to the queue exists, and the owner keeps the queue while a handle
+    // lives.
     let (tx, rx) = unsafe { &mut *owner.0.get() }.split();
     ((tx, owner.clone()), (rx, owner))
 }

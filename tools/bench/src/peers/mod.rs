@@ -1,7 +1,8 @@
 //! Queues of other crates, each used as its documentation recommends.
 //!
-//! Channels that can block are used through their non-blocking calls, like all other queues here: both threads have a
-//! core of their own. Peers don't say whether the other side is gone: the answer is always no.
+//! Channels that can block are used through their non-blocking calls, like all other queues here:
+//! both threads have a core of their own. Peers don't say whether the other side is gone: the
+//! answer is always no.
 
 pub(crate) mod crates;
 

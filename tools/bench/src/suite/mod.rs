@@ -1,6 +1,6 @@
-//! The suites: what is measured between threads and processes. Each is a folder with the options of its command
-//! (`args.rs`), the cells that they ask for (`plan.rs`), the parameters of a cell and what is said about its result
-//! (`setting.rs`), and its kernels.
+//! The suites: what is measured between threads and processes. Each is a folder with the options of
+//! its command (`args.rs`), the cells that they ask for (`plan.rs`), the parameters of a cell and
+//! what is said about its result (`setting.rs`), and its kernels.
 //!
 //! To add a suite: a folder, and a line in [`suites!`].
 
@@ -79,13 +79,15 @@ pub(crate) trait Suite {
         self.titles(result).1
     }
 
-    /// The purpose of the best queue of a table, if it needs no explanation. Only for suites that recommend queues.
+    /// The purpose of the best queue of a table, if it needs no explanation. Only for suites that
+    /// recommend queues.
     fn purpose(&self, result: &CellResult) -> Option<String> {
         _ = result;
         None
     }
 
-    /// The condition, if a measurement has several in which a queue must be good: placement, items and handles.
+    /// The condition, if a measurement has several in which a queue must be good: placement, items
+    /// and handles.
     fn condition(&self) -> Option<String> {
         None
     }
@@ -184,7 +186,8 @@ suites! {
     Spsc: spsc, SpscSetting, SpscArgs;
     /// Several producers, several consumers.
     Mpmc: mpmc, MpmcSetting, MpmcArgs;
-    /// Threads in a ring, each of which copies a message, frees the original and passes the copy on.
+    /// Threads in a ring, each of which copies a message, frees the original and passes the copy
+    /// on.
     Ring: ring, RingSetting, RingArgs;
     /// Calls that wait for room and for items: threads that may sleep.
     Wait: wait, WaitSetting, WaitArgs;

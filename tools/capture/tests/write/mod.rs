@@ -1,4 +1,5 @@
-//! Writes captures by the formats' descriptions, and returns the packets that must be read from them.
+//! Writes captures by the formats' descriptions, and returns the packets that must be read from
+//! them.
 
 use corelane_capture::Packet;
 use proptest::sample::Index;

@@ -1,4 +1,5 @@
-//! `lane simulate steal`: an owner and its thieves, and pools of threads that steal from each other, on other machines.
+//! `lane simulate steal`: an owner and its thieves, and pools of threads that steal from each
+//! other, on other machines.
 
 mod cell;
 mod outcome;

@@ -26,7 +26,8 @@ enum Claim {
     Pool(&'static str, &'static str, Balancing),
     /// Throughput of a pool with the policy `numa` for that with another policy, at most.
     Numa(&'static str),
-    /// Throughput of a pool with the policy `numa-prob` for that with `numa`, where all attempt to steal as much as they hold.
+    /// Throughput of a pool with the policy `numa-prob` for that with `numa`, where all attempt to
+    /// steal as much as they hold.
     NumaProb(&'static str),
 }
 

@@ -46,7 +46,8 @@ fn of_thieves(topology: &Topology, distance: ThiefDistance) -> std::ops::Range<u
     }
 }
 
-/// The cores of a pool: shared out between the sockets, and in a socket between two L3 caches if it has several.
+/// The cores of a pool: shared out between the sockets, and in a socket between two L3 caches if it
+/// has several.
 fn of_pool(topology: &Topology, threads: usize) -> Option<Vec<usize>> {
     let sockets = topology.sockets.min(threads);
     let groups = topology.l3_per_socket.min(2);

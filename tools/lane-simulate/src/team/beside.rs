@@ -27,7 +27,8 @@ pub(super) struct MeasuredPoint {
 }
 
 impl Beside {
-    /// The throughput of single calls in a file of results, with the sides on different cores as in simulations.
+    /// The throughput of single calls in a file of results, with the sides on different cores as in
+    /// simulations.
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
         let name = path.display();
         let refused = |why: String| Failure::Usage(format!("{name}: {why}"));

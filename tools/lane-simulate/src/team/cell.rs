@@ -13,7 +13,8 @@ pub(super) struct TeamCell {
     pub(super) producers: usize,
     pub(super) consumers: usize,
     pub(super) workload: Workload,
-    /// Whether items are counted when they are pushed and not when they are popped, because some are overwritten.
+    /// Whether items are counted when they are pushed and not when they are popped, because some
+    /// are overwritten.
     pub(super) overwrites: bool,
     pub(super) bounded: bool,
     /// Items that were popped, or pushed, per second of simulated time.

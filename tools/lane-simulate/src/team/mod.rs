@@ -30,8 +30,8 @@ use outcome::{Missing, TeamOutcome};
 /// How long it takes to simulate an item, roughly.
 const ITEM: Duration = Duration::from_micros(5);
 
-/// Queues between one producer and one consumer that are simulated without being named: the block-based queue of this
-/// kind, and the simplest queue.
+/// Queues between one producer and one consumer that are simulated without being named: the
+/// block-based queue of this kind, and the simplest queue.
 const ALSO: [&str; 2] = ["bbq-spsc", "lq"];
 
 pub(crate) fn carry_out(args: &TeamArgs) -> Result<ExitCode, Failure> {

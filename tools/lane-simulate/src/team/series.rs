@@ -46,8 +46,8 @@ impl Growing {
         }
     }
 
-    /// The position of a measured point in the series, and its throughput in millions per second, if it is in the
-    /// series and of this workload.
+    /// The position of a measured point in the series, and its throughput in millions per second,
+    /// if it is in the series and of this workload.
     fn place_of(self, point: &MeasuredPoint, workload: &str) -> Option<(usize, f64)> {
         let number = self.number_of(point.producers, point.consumers)?;
         (point.workload == workload).then_some((number, point.items_per_s / 1e6))
@@ -99,7 +99,8 @@ impl Growing {
     }
 }
 
-/// One thread a side, then one side of 2, 4, 8, … threads, then the other, then both, until `cores` are in use.
+/// One thread a side, then one side of 2, 4, 8, … threads, then the other, then both, until `cores`
+/// are in use.
 pub(super) fn sweep(cores: usize) -> Vec<TeamSize> {
     let most = cores - 1;
     let powers = iter::successors(Some(2), |number| Some(2 * number));

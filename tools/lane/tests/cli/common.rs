@@ -1,5 +1,5 @@
-//! Runs the program and checks its output. Arguments are a text, with spaces between them. The tests of `lane-verify`
-//! and `lane-simulate` share this file.
+//! Runs the program and checks its output. Arguments are a text, with spaces between them. The
+//! tests of `lane-verify` and `lane-simulate` share this file.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -36,7 +36,8 @@ pub fn printed(args: &str) -> String {
     stdout(&output)
 }
 
-/// Checks that the program with `args` refuses, with exit code 2 and a line that contains all of `words`.
+/// Checks that the program with `args` refuses, with exit code 2 and a line that contains all of
+/// `words`.
 #[track_caller]
 pub fn assert_refused(args: &str, words: &[&str]) {
     check_refusal(&output(args), words);
@@ -79,7 +80,8 @@ pub fn json_of(args: &str) -> Value {
     serde_json::from_str(&written(args, "--json")).expect("it is JSON")
 }
 
-/// Checks that the report of a run with `args` has all of `words`, and is one file without a network.
+/// Checks that the report of a run with `args` has all of `words`, and is one file without a
+/// network.
 #[track_caller]
 pub fn assert_report(args: &str, words: &[&str]) {
     let html = written(args, "--html");

@@ -13,8 +13,8 @@ fn ipc(args: &str) -> String {
 #[test]
 fn records_go_between_processes_in_all_ways() {
     let json = json_of(&ipc("--test rtt,stream --record 8,1024 --items 300"));
-    // Three kinds of lanes in three ways, four ways of other crates, and three of the system. Broadcasts have no streams, and copies only these.
-    // Not every system has message queues.
+    // Three kinds of lanes in three ways, four ways of other crates, and three of the system.
+    // Broadcasts have no streams, and copies only these. Not every system has message queues.
     let are_there = results(&json).iter().filter(|result| result["queue"] != "mq").count();
     assert_eq!(are_there, 2 * 2 * (3 * 3 + 4 + 3) + 2 * 3 + 2);
     for result in results(&json) {

@@ -12,7 +12,8 @@ use crate::common::{
     text,
 };
 
-/// `lane bench spsc` with `args`, with a far limit at which no round can be mixed, so that a single round always counts.
+/// `lane bench spsc` with `args`, with a far limit at which no round can be mixed, so that a single
+/// round always counts.
 fn spsc(args: &str) -> String {
     format!("bench spsc --rounds 1 --far-above 1e12 {args}")
 }
@@ -255,7 +256,8 @@ fn a_measurement_is_not_waited_for() {
     assert!(stdout(&output).contains("bbq") && path.exists(), "{}", stderr(&output));
 }
 
-/// The output of the program with `args`, which gets a signal when it has said `words`. It must end soon.
+/// The output of the program with `args`, which gets a signal when it has said `words`. It must end
+/// soon.
 #[cfg(unix)]
 #[track_caller]
 fn signalled(args: &str, signal: &str, words: &str) -> Output {

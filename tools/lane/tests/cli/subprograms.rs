@@ -11,8 +11,8 @@ use crate::common::{check_refusal, number, printed, stdout, text};
 /// `args` given to a copy of `lane` in the directory `at`, outside of any checkout.
 fn copy_in(at: &Path, args: &str) -> Output {
     let copy = at.join("lane");
-    // By another process: a file that is open for writing can't be started, and processes that other tests start
-    // meanwhile inherit what is open here.
+    // By another process: a file that is open for writing can't be started, and processes that
+    // other tests start meanwhile inherit what is open here.
     let copied = Command::new("cp").arg(crate::PROGRAM).arg(&copy).status();
     assert!(copied.expect("cp can be started").success());
     let mut lane = Command::new(copy);

@@ -94,7 +94,8 @@ fn every_queue_and_peer_passes_every_test() {
     let peers = ["crossbeam-channel", "kanal", "flume", "crossfire", "std-channel"];
     for peer in peers {
         let tests = ["stream", "ping-pong", "open-loop", "cpu", "idle", "fan-in"];
-        // Round trips are busy and asleep. Answers go back, so both sides must allow as many threads.
+        // Round trips are busy and asleep. Answers go back, so both sides must allow as many
+        // threads.
         let [streams, trips] = if peer == "std-channel" { [2, 2] } else { [3, 6] };
         let counts = tests.map(|test| of(peer, test));
         assert_eq!(counts, [streams, trips, 1, usage, usage, 1], "{peer}");

@@ -1,5 +1,5 @@
-//! A drawing in pixels, as SVG. Its paints are classes of the page's style sheet, so that it follows the reader's light
-//! or dark theme. A plotting crate's fixed colours would not.
+//! A drawing in pixels, as SVG. Its paints are classes of the page's style sheet, so that it
+//! follows the reader's light or dark theme. A plotting crate's fixed colours would not.
 
 use crate::html::escaped;
 
@@ -14,7 +14,8 @@ pub(super) enum Align {
     Right,
 }
 
-/// An SVG picture. A paint is a class of the style sheet (`ink`, `soft`, `rule`, `ours`, `peer`, `floor`) or a colour.
+/// An SVG picture. A paint is a class of the style sheet (`ink`, `soft`, `rule`, `ours`, `peer`,
+/// `floor`) or a colour.
 pub(super) struct Canvas {
     size: Point,
     shapes: String,

@@ -45,7 +45,8 @@ struct Axes {
     scale: Scale,
 }
 
-/// A chart with a logarithmic horizontal scale, or a linear one if it begins at 0, and names at the ends of lines.
+/// A chart with a logarithmic horizontal scale, or a linear one if it begins at 0, and names at the
+/// ends of lines.
 pub fn curves([x, y]: [&str; 2], scale: Scale, curves: &[Curve]) -> Block {
     let mut canvas = Canvas::new(SIZE);
     if let Some(axes) = Axes::of(scale, curves) {

@@ -1,6 +1,6 @@
-//! Heat maps over the loads of both sides, in the layout of paper 1, Fig. 14: the producer's load to
-//! the right, the consumer's upwards, so that a fast producer is at the top left and a fast consumer at
-//! the bottom right. Brighter is better.
+//! Heat maps over the loads of both sides, in the layout of paper 1, Fig. 14: the producer's load
+//! to the right, the consumer's upwards, so that a fast producer is at the top left and a fast
+//! consumer at the bottom right. Brighter is better.
 
 use super::canvas::{Align, Canvas};
 use crate::{Block, short};

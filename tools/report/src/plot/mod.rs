@@ -1,5 +1,5 @@
-//! Pictures, drawn as SVG. Their colours are classes of the page's style sheet, so that they follow the reader's light or
-//! dark theme.
+//! Pictures, drawn as SVG. Their colours are classes of the page's style sheet, so that they follow
+//! the reader's light or dark theme.
 
 mod bars;
 mod canvas;

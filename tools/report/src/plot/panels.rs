@@ -1,4 +1,5 @@
-//! A picture for pages without a style sheet, such as a README: panels with the same bars side by side.
+//! A picture for pages without a style sheet, such as a README: panels with the same bars side by
+//! side.
 
 use super::Bar;
 use super::canvas::{Align, Canvas, Point};
@@ -15,7 +16,8 @@ const VALUE: i32 = 56;
 const STYLE: &str = "text{font-family:system-ui,-apple-system,'Segoe UI',Roboto,sans-serif}\
     .ink,.soft{fill:#808892}.ink{font-weight:600}.ours{fill:#2f81f7}.peer{fill:#9aa4b0}";
 
-/// A file with `panels` side by side, each with a title and a scale of its own. They have the same bars in the same order.
+/// A file with `panels` side by side, each with a title and a scale of its own. They have the same
+/// bars in the same order.
 pub fn panels(title: &str, panels: &[(String, Vec<Bar>)]) -> String {
     let rows = panels.iter().map(|(_, bars)| bars.len() as i32).max().unwrap_or(0);
     let mut canvas = Canvas::new((WIDTH, TOP + ROW * rows + 8));

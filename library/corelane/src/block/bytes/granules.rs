@@ -7,8 +7,8 @@ use core::ptr::NonNull;
 use crate::memory::{AtomicU32, Cells, Ordering};
 use crate::region::{Slots, array};
 
-/// Bytes of a granule. In smaller granules the [`Entry`] would cost more; in larger granules the unused rest behind a
-/// record.
+/// Bytes of a granule. In smaller granules the [`Entry`] would cost more; in larger granules the
+/// unused rest behind a record.
 pub(super) const GRANULE: usize = size_of::<Granule>();
 
 /// Longest record in bytes: what an [`Entry`] can say.
@@ -64,8 +64,9 @@ impl Entry {
 
 /// The granules of a ring, with an [`Entry`] beside each.
 ///
-/// All bytes are initialised when the array is made. Entries are apart from the bytes, because a consumer that was
-/// stopped may read an entry where no record begins any more, while a producer writes the bytes there.
+/// All bytes are initialised when the array is made. Entries are apart from the bytes, because a
+/// consumer that was stopped may read an entry where no record begins any more, while a producer
+/// writes the bytes there.
 #[derive(Debug)]
 pub struct Granules {
     entries: NonNull<AtomicU32>,
@@ -83,8 +84,8 @@ impl Clone for Granules {
 impl Granules {
     #[inline]
     fn at(&self, position: u64) -> &AtomicU32 {
-        // SAFETY: the mask keeps the index among the entries, since positions without a granule are left out. The
-        // entries live as long as the array.
+        // SAFETY: the mask keeps the index among the entries, since positions without a granule are
+        // left out. The entries live as long as the array.
         unsafe { self.entries.add(position as usize & self.mask).as_ref() }
     }
 

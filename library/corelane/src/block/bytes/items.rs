@@ -1,6 +1,7 @@
 //! Byte records that are items, for code that is generic over queues: checks and measurements.
 //!
-//! An item of any type is moved into a record of its own. Programs use [`block::shared`](crate::block::shared) instead.
+//! An item of any type is moved into a record of its own. Programs use
+//! [`block::shared`](crate::block::shared) instead.
 
 use super::granules::{GRANULE, Granules, LONGEST};
 use super::sides::{Header, Receiver, Sender, both_ends, take};
@@ -44,8 +45,8 @@ impl<T> queue::Producer for ItemProducer<T> {
         match self.sender.allocate(room::<T>()) {
             Ok(run) => {
                 let place = self.sender.array().to_fill(run.position, size_of::<T>());
-                // SAFETY: there is room for an item, allocated to this thread alone. The write is unaligned, since a
-                // record may be aligned less than the type.
+                // SAFETY: there is room for an item, allocated to this thread alone. The write is
+                // unaligned, since a record may be aligned less than the type.
                 unsafe { place.cast::<T>().write_unaligned(item) };
                 self.sender.commit(run, size_of::<T>());
                 Ok(())
@@ -88,7 +89,8 @@ impl<T> queue::Consumer for ItemConsumer<T> {
     #[inline]
     fn try_pop(&mut self) -> Result<T, TryPopError> {
         let (run, _) = self.receiver.reserve()?;
-        // SAFETY: all records are items of this type, and this one was reserved to this thread alone.
+        // SAFETY: all records are items of this type, and this one was reserved to this thread
+        // alone.
         let item = unsafe { take(self.receiver.array(), run.position) };
         self.receiver.consume(run);
         Ok(item)
@@ -141,7 +143,8 @@ handles! {
     [T] ItemConsumer<T>: consumer of T;
 }
 
-/// The options of a queue of bytes whose blocks hold as many items as those of [`block::shared`](crate::block::shared).
+/// The options of a queue of bytes whose blocks hold as many items as those of
+/// [`block::shared`](crate::block::shared).
 fn in_bytes<T>(config: Config) -> Result<Config, CapacityError> {
     let granules = room::<T>() / GRANULE;
     let refused = |most| CapacityError::OutOfRange { asked: config.capacity, most };

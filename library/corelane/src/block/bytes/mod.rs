@@ -1,13 +1,14 @@
 //! `bbq-bytes`: the block-based bounded queue for byte records of any length.
 //!
-//! The ring is that of [`block::shared`](crate::block::shared), made of granules of 16 bytes. A record takes as many
-//! granules as it needs, contiguous in one block. A producer claims a record, writes it in place, and commits or aborts
-//! it. A consumer reads the record in place, and then gives its granules back.
+//! The ring is that of [`block::shared`](crate::block::shared), made of granules of 16 bytes. A
+//! record takes as many granules as it needs, contiguous in one block. A producer claims a record,
+//! writes it in place, and commits or aborts it. A consumer reads the record in place, and then
+//! gives its granules back.
 //!
 #![doc = advice!(bbq_bytes)]
 //!
-//! Between claim and commit no record behind the claim is popped, nor one in front of it in the same block. While a
-//! consumer holds a record, the record's block is not reused.
+//! Between claim and commit no record behind the claim is popped, nor one in front of it in the
+//! same block. While a consumer holds a record, the record's block is not reused.
 //!
 //! | | |
 //! |---|---|
@@ -26,21 +27,23 @@
 //!
 //! All those of [`block::shared`](crate::block::shared), except that no read is left out here, and:
 //!
-//! - Lengths are not in front of the bytes but in an array of their own. A consumer reads a length before it knows that
-//!   no other consumer has taken the record. By then a producer may be writing other bytes in that place. With the
-//!   length among the bytes this read would be a data race, even though the consumer's compare-and-swap fails
-//!   afterwards.
-//! - Granules to be skipped have an entry with their number, marked by a bit of its own. So a record may have length
-//!   zero, and a claim may be aborted, or committed with fewer bytes than claimed. A consumer that skips granules adds
-//!   them to `consumed`, as it adds a record. The paper's sets `consumed` to the block's size, but other consumers may
-//!   still be reading in that block.
-//! - A pop also takes the granules to be skipped behind its record. So a block comes back with its last record, and not
-//!   with the next pop.
-//! - A claim that doesn't fit into the rest of a block first checks whether the next block is free. If not, the rest
-//!   stays for shorter records. The paper's leaves it unused.
-//! - A producer that fills the rest of a block with a dummy has added up to a block more to `allocated` than was left.
-//!   The additional bits of the offset, as in [`block::shared`](crate::block::shared), suffice for that: each handle
-//!   does so at most once a lap.
+//! - Lengths are not in front of the bytes but in an array of their own. A consumer reads a length
+//!   before it knows that no other consumer has taken the record. By then a producer may be writing
+//!   other bytes in that place. With the length among the bytes this read would be a data race,
+//!   even though the consumer's compare-and-swap fails afterwards.
+//! - Granules to be skipped have an entry with their number, marked by a bit of its own. So a
+//!   record may have length zero, and a claim may be aborted, or committed with fewer bytes than
+//!   claimed. A consumer that skips granules adds them to `consumed`, as it adds a record. The
+//!   paper's sets `consumed` to the block's size, but other consumers may still be reading in that
+//!   block.
+//! - A pop also takes the granules to be skipped behind its record. So a block comes back with its
+//!   last record, and not with the next pop.
+//! - A claim that doesn't fit into the rest of a block first checks whether the next block is free.
+//!   If not, the rest stays for shorter records. The paper's leaves it unused.
+//! - A producer that fills the rest of a block with a dummy has added up to a block more to
+//!   `allocated` than was left. The additional bits of the offset, as in
+//!   [`block::shared`](crate::block::shared), suffice for that: each handle does so at most once a
+//!   lap.
 //!
 //! ```
 //! use corelane::{Config, block::bytes};
@@ -91,8 +94,9 @@ pub fn queue(capacity: usize) -> Result<(Producer, Consumer), CapacityError> {
 ///
 /// As [`queue`]; also if two blocks of that length are too large for memory.
 pub fn queue_with(config: Config) -> Result<(Producer, Consumer), CapacityError> {
-    // A record that doesn't fit into the rest of a block leaves this rest unused. But then the two blocks hold more
-    // than one block of records. So at least half of the ring is filled before a claim finds no room.
+    // A record that doesn't fit into the rest of a block leaves this rest unused. But then the two
+    // blocks hold more than one block of records. So at least half of the ring is filled before a
+    // claim finds no room.
     let (sender, receiver) = both_ends(config, |n, size| 2 * n.next_multiple_of(size))?;
     Ok((Producer { sender }, Consumer { receiver }))
 }
@@ -115,16 +119,18 @@ impl Producer {
         self.sender.end().backing()
     }
 
-    /// Claims room for a record of `len` bytes. The caller writes the record in place, and then commits the claim.
+    /// Claims room for a record of `len` bytes. The caller writes the record in place, and then
+    /// commits the claim.
     ///
-    /// The claim has a place in the queue: no record behind it is popped before the claim is committed or dropped. The same
-    /// holds for records in front of it in the same block.
+    /// The claim has a place in the queue: no record behind it is popped before the claim is
+    /// committed or dropped. The same holds for records in front of it in the same block.
     ///
     /// # Errors
     ///
-    /// [`TooLarge`](ClaimError::TooLarge) if no record may be that long. [`Full`](ClaimError::Full) if there is no
-    /// room. [`Busy`](ClaimError::Busy) if there is no room because popped records are still held.
-    /// [`Closed`](ClaimError::Closed) if there is no room and all consumers are gone.
+    /// [`TooLarge`](ClaimError::TooLarge) if no record may be that long. [`Full`](ClaimError::Full)
+    /// if there is no room. [`Busy`](ClaimError::Busy) if there is no room because popped records
+    /// are still held. [`Closed`](ClaimError::Closed) if there is no room and all consumers are
+    /// gone.
     #[inline]
     pub fn try_claim(&mut self, len: usize) -> Result<Claim<'_>, ClaimError> {
         let run = self.allocate(len)?;
@@ -147,14 +153,14 @@ impl Producer {
         self.sender.max_len()
     }
 
-    /// Bytes that the queue always has room for. Each record counts as its length rounded up to 16 bytes, and as 16 if
-    /// it is empty.
+    /// Bytes that the queue always has room for. Each record counts as its length rounded up to 16
+    /// bytes, and as 16 if it is empty.
     pub fn capacity(&self) -> usize {
         self.sender.blocks().len() / 2 * GRANULE
     }
 
-    /// Bytes that records take, counted as for [`capacity`](Self::capacity): a snapshot, which other handles may make
-    /// outdated at once.
+    /// Bytes that records take, counted as for [`capacity`](Self::capacity): a snapshot, which
+    /// other handles may make outdated at once.
     ///
     /// ```
     /// let (mut tx, mut rx) = corelane::bytes::queue(256)?;
@@ -192,9 +198,9 @@ impl Consumer {
     ///
     /// # Errors
     ///
-    /// [`Empty`](TryPopError::Empty) if there is none. [`Busy`](TryPopError::Busy) if there may be a record, but an
-    /// earlier claim is neither committed nor dropped. [`Closed`](TryPopError::Closed) if there is none and all
-    /// producers are gone.
+    /// [`Empty`](TryPopError::Empty) if there is none. [`Busy`](TryPopError::Busy) if there may be
+    /// a record, but an earlier claim is neither committed nor dropped.
+    /// [`Closed`](TryPopError::Closed) if there is none and all producers are gone.
     #[inline]
     pub fn try_pop(&mut self) -> Result<Record<'_>, TryPopError> {
         let found = self.reserve()?;

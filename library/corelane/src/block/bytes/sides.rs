@@ -13,8 +13,8 @@ use crate::region::{End, Run, State, ends};
 use crate::spin::Backoff;
 use crate::unwind::drop_each;
 
-/// Both sides of a new queue. Records that are never popped are dropped as items of type `T`. `needed` says how many
-/// granules are needed for a capacity in granules, with blocks of a size.
+/// Both sides of a new queue. Records that are never popped are dropped as items of type `T`.
+/// `needed` says how many granules are needed for a capacity in granules, with blocks of a size.
 pub(super) fn both_ends<T>(
     config: Config,
     needed: impl Fn(usize, usize) -> usize,
@@ -83,11 +83,13 @@ impl<T> State for Header<T> {
 ///
 /// # Safety
 ///
-/// The record is an item of type `T`, counts as moved after this call, and no write to it is concurrent.
+/// The record is an item of type `T`, counts as moved after this call, and no write to it is
+/// concurrent.
 #[inline]
 #[track_caller]
 pub(super) unsafe fn take<T>(array: &Granules, position: u64) -> T {
-    // SAFETY: the caller's contract. The read is unaligned, since a record may be aligned less than the type.
+    // SAFETY: the caller's contract. The read is unaligned, since a record may be aligned less than
+    // the type.
     unsafe { array.to_empty(position, size_of::<T>()).cast::<T>().read_unaligned() }
 }
 
@@ -133,8 +135,8 @@ impl<T> Sender<T> {
     #[cold]
     fn reclaim(&self, nothing: Nothing, len: usize) -> Result<Run, Nothing> {
         let aborted = &self.end.header().aborted;
-        // Relaxed: it orders nothing, and only says that a look may help. Cleared before the look, so that a later
-        // abort sets it again.
+        // Relaxed: it orders nothing, and only says that a look may help. Cleared before the look,
+        // so that a later abort sets it again.
         if !aborted.load(Ordering::Relaxed) {
             return Err(nothing);
         }
@@ -158,13 +160,15 @@ impl<T> Sender<T> {
         }
     }
 
-    /// The paper's `allocate_entry`: granules of the block that starts at `head`, if so many are left.
+    /// The paper's `allocate_entry`: granules of the block that starts at `head`, if so many are
+    /// left.
     #[inline]
     fn allocate_in(&self, head: u64, n: u64) -> Result<Option<Run>, Nothing> {
         let (blocks, size) = (self.blocks(), self.blocks().arrangement().size());
         let allocated = &blocks.at(head).producers.allocated;
-        // Late producers must not add again and again. Acquire ↔ Release of the addition below: observing the block
-        // full makes visible everything behind it that its last producer had observed as free.
+        // Late producers must not add again and again. Acquire ↔ Release of the addition below:
+        // observing the block full makes visible everything behind it that its last producer had
+        // observed as free.
         let taken = blocks.arrangement().offset(allocated.load(Ordering::Acquire));
         if taken >= size {
             return Ok(None);
@@ -178,7 +182,8 @@ impl<T> Sender<T> {
         let Some(left) = size.checked_sub(offset).filter(|left| *left > 0) else {
             return Ok(None);
         };
-        // Producers may have entered the block again since, but the granules have the same places in each lap.
+        // Producers may have entered the block again since, but the granules have the same places
+        // in each lap.
         let position = head.wrapping_add(offset);
         if n > left {
             // The producer whose claim crosses the end fills the rest, and tries the next block.
@@ -304,7 +309,8 @@ impl<T> End<Header<T>> {
     #[inline]
     fn try_reserve(&self, wanted: Wanted) -> Result<(Run, usize), Nothing> {
         loop {
-            // Acquire ↔ Release in `leave`: the records because of which another consumer left the block.
+            // Acquire ↔ Release in `leave`: the records because of which another consumer left the
+            // block.
             let head = self.header().heads.chead.load(Ordering::Acquire);
             if let Some((run, len)) = self.reserve_in(head, wanted)? {
                 if self.slots().arrangement().is_start(run.end()) {
@@ -318,28 +324,29 @@ impl<T> End<Header<T>> {
 
     /// Leaves the block that starts at `head`, after all its records have been taken.
     ///
-    /// The pop that takes the last record leaves the block before it returns. Then a claim that needs the block says
-    /// busy, and not that the queue is full.
+    /// The pop that takes the last record leaves the block before it returns. Then a claim that
+    /// needs the block says busy, and not that the queue is full.
     #[inline]
     fn leave(&self, head: u64) {
         // Release ↔ Acquire in `try_reserve`: the records of the block that is left.
         advance(&self.header().heads.chead, self.slots().next_block(head), Ordering::Release);
     }
 
-    /// The paper's `reserve_entry`: a record of the block that starts at `head`; `None` if all its records have been
-    /// taken.
+    /// The paper's `reserve_entry`: a record of the block that starts at `head`; `None` if all its
+    /// records have been taken.
     #[inline]
     fn reserve_in(&self, head: u64, wanted: Wanted) -> Result<Option<(Run, usize)>, Nothing> {
         let (block, arrangement) = (self.slots().at(head), self.slots().arrangement());
         let full = arrangement.full_count(head);
         let cursor = &block.consumers.reserved;
-        // Acquire ↔ Release of the exchange below: observing a record taken makes visible the records behind it that
-        // its consumer had observed. Otherwise the queue would seem empty.
+        // Acquire ↔ Release of the exchange below: observing a record taken makes visible the
+        // records behind it that its consumer had observed. Otherwise the queue would seem empty.
         let (mut reserved, mut backoff) = (cursor.load(Ordering::Acquire), Backoff::new());
         while is_before(reserved, full) {
             let position = arrangement.go_on(head, reserved);
             let filled = self.filled_behind(position, reserved)?;
-            // If another consumer has taken this record, entries may be of any lap. Then the exchange below fails.
+            // If another consumer has taken this record, entries may be of any lap. Then the
+            // exchange below fails.
             let entry = self.slots().array().entry(position);
             if wanted == Wanted::Skipped && entry.len().is_some() {
                 return Err(Nothing::Yet);
@@ -364,7 +371,8 @@ impl<T> End<Header<T>> {
         Ok(None)
     }
 
-    /// Up to where the block of `position` is filled without gaps. `reserved` is the block's cursor at `position`.
+    /// Up to where the block of `position` is filled without gaps. `reserved` is the block's cursor
+    /// at `position`.
     #[inline]
     fn filled_behind(&self, position: u64, reserved: u64) -> Result<u64, Nothing> {
         let blocks = self.slots();
@@ -377,7 +385,8 @@ impl<T> End<Header<T>> {
         let filled = blocks.arrangement().go_on(position, committed);
         let end = blocks.end(position);
         if is_before(end, filled) {
-            // Producers have filled the block again in a later lap since the caller found `position`.
+            // Producers have filled the block again in a later lap since the caller found
+            // `position`.
             return Ok(end);
         }
         if blocks.is_gapless(filled) { Ok(filled) } else { Err(Nothing::Yet) }
@@ -402,7 +411,8 @@ impl<T> End<Header<T>> {
     fn consume(&self, run: Run) {
         let (blocks, arrangement) = (self.slots(), self.slots().arrangement());
         let (block, steps) = (blocks.at(run.position), run.n * arrangement.step());
-        // Release ↔ Acquire here, of the last consumer in the block: all reads of the block's records.
+        // Release ↔ Acquire here, of the last consumer in the block: all reads of the block's
+        // records.
         let consumed = block.consumers.consumed.fetch_add(steps, Ordering::AcqRel);
         let full = arrangement.full_count(run.position);
         if consumed.wrapping_add(steps) == full {

@@ -1,4 +1,5 @@
-//! Numbers of 128 bits, which loom doesn't have: a number of 64 bits stands for each value of a variable.
+//! Numbers of 128 bits, which loom doesn't have: a number of 64 bits stands for each value of a
+//! variable.
 
 use std::cell::RefCell;
 
@@ -13,8 +14,8 @@ pub struct AtomicU128 {
     values: RefCell<Vec<u128>>,
 }
 
-// SAFETY: all threads of a model are coroutines of one thread, and the cell is not in use when another coroutine goes
-// on.
+// SAFETY: all threads of a model are coroutines of one thread, and the cell is not in use when
+// another coroutine goes on.
 unsafe impl Sync for AtomicU128 {}
 
 impl AtomicU128 {

@@ -17,8 +17,9 @@ impl Words {
     ///
     /// # Safety
     ///
-    /// `base` is aligned to 8 bytes and points to `len` initialised words, which outlive the array and its clones. Every place that the array
-    /// is asked for is below `len`, and every run ends there.
+    /// `base` is aligned to 8 bytes and points to `len` initialised words, which outlive the array
+    /// and its clones. Every place that the array is asked for is below `len`, and every run ends
+    /// there.
     pub unsafe fn new(base: NonNull<u64>, len: usize) -> Self {
         // SAFETY: the caller's contract.
         let cells = unsafe { Cells::new(base.cast(), len) };

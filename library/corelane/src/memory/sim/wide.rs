@@ -4,13 +4,14 @@ use core::cell::UnsafeCell;
 
 use super::Ordering;
 
-/// A number of 128 bits. In a simulation an access is one step. Outside of a simulation only one thread may access it.
+/// A number of 128 bits. In a simulation an access is one step. Outside of a simulation only one
+/// thread may access it.
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct AtomicU128(UnsafeCell<u128>);
 
-// SAFETY: while a simulation runs, its threads are coroutines of one thread; outside of one no two threads share a
-// simulated queue.
+// SAFETY: while a simulation runs, its threads are coroutines of one thread; outside of one no two
+// threads share a simulated queue.
 unsafe impl Sync for AtomicU128 {}
 
 impl AtomicU128 {
@@ -22,7 +23,8 @@ impl AtomicU128 {
     /// Reads the value.
     #[track_caller]
     pub fn load(&self, _: Ordering) -> u128 {
-        // SAFETY: only the threads of this simulation access the value, or one thread outside of it.
+        // SAFETY: only the threads of this simulation access the value, or one thread outside of
+        // it.
         unsafe { coherence::load(self.0.get()) }
     }
 

@@ -1,4 +1,5 @@
-//! What both orders share: blocks, the word that says which items of a block are taken, and a thief's loot.
+//! What both orders share: blocks, the word that says which items of a block are taken, and a
+//! thief's loot.
 
 use alloc::alloc::Layout;
 use core::alloc::LayoutError;
@@ -16,7 +17,8 @@ use crate::unwind::drop_each;
 /// Most slots of a block: as many as a word can count.
 const MOST_SLOTS: usize = 1024;
 
-/// Most slots of all blocks: there are addresses for that many blocks, and a word tells numbers apart that differ by no more.
+/// Most slots of all blocks: there are addresses for that many blocks, and a word tells numbers
+/// apart that differ by no more.
 const MOST_SLOTS_AT_ALL: usize = {
     let (by_number, by_address) = (1_u64 << 38, (usize::MAX >> 10) as u64);
     if by_number < by_address { by_number as usize } else { by_address as usize }
@@ -85,7 +87,8 @@ impl Word {
         Self(self.0 & !(INDEX << LOG_INDEX) | start << LOG_INDEX)
     }
 
-    /// LIFO: the next item is given to the thief that has marked the block. The start says so, whatever other thieves take before that one looks.
+    /// LIFO: the next item is given to the thief that has marked the block. The start says so,
+    /// whatever other thieves take before that one looks.
     pub(super) fn with_gift(self) -> Self {
         let next = self.index() + 1;
         self.with_start(next).with_index(next)
@@ -97,7 +100,8 @@ impl Word {
         is_same_round && self.start() == before.index() + 1
     }
 
-    /// What the owner expects: this, or nothing that a word can be if the barrier's light fence costs something.
+    /// What the owner expects: this, or nothing that a word can be if the barrier's light fence
+    /// costs something.
     pub(super) fn expected(self, barrier: Barrier) -> u64 {
         if barrier.is_light() { self.0 } else { OWNED | SEIZED }
     }
@@ -143,7 +147,8 @@ impl Block {
         was.map(drop).map_err(Word)
     }
 
-    /// The FIFO owner: takes back the mark of a thief, which then gets nothing, and returns what the word is without it.
+    /// The FIFO owner: takes back the mark of a thief, which then gets nothing, and returns what
+    /// the word is without it.
     pub(super) fn unmarked(&self, barrier: Barrier) -> Word {
         let mut found = self.word_after_pop(barrier);
         while found.is_seized() {
@@ -259,7 +264,8 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// By default about eight blocks, and one more. Without that one, a block of which thieves have taken a part would be missing.
+    /// By default about eight blocks, and one more. Without that one, a block of which thieves have
+    /// taken a part would be missing.
     pub(super) fn new<H: State>(config: Config, has: &[Knob]) -> Result<Self, CapacityError> {
         config.only(has)?;
         slots_up_to::<H>(MOST_SLOTS_AT_ALL, config.capacity, 2 * MOST_SLOTS)?;
@@ -314,7 +320,8 @@ impl<T> Slots for Blocks<T> {
         let variables = variables.cast::<Block>();
         for number in (shape.first..).take(shape.blocks) {
             let i = (number % shape.blocks as u64) as usize;
-            // As if thieves had taken all items of the round before. The first block is the owner's.
+            // As if thieves had taken all items of the round before. The first block is the
+            // owner's.
             let word = match number == shape.first {
                 true => Word::owned(number),
                 false => Word::granted(number.wrapping_sub(shape.blocks as u64))
@@ -330,14 +337,16 @@ impl<T> Slots for Blocks<T> {
             // SAFETY: by the caller's contract there is memory for all blocks of the shape.
             unsafe { variables.add(i).write(block) };
         }
-        // SAFETY: by the caller's contract there are as many slots as the shape has. Positions less their block's `offset` are numbers of these.
+        // SAFETY: by the caller's contract there are as many slots as the shape has. Positions less
+        // their block's `offset` are numbers of these.
         let cells = unsafe { Cells::new(slots.cast(), shape.blocks << shape.log_slots) };
         Self { variables, cells, shape }
     }
 
     unsafe fn finish(&self) {
         for i in 0..self.shape.blocks {
-            // SAFETY: `init` has made them, and by the caller's contract nothing uses them any more.
+            // SAFETY: `init` has made them, and by the caller's contract nothing uses them any
+            // more.
             unsafe { self.variables.add(i).drop_in_place() };
         }
     }
@@ -375,7 +384,8 @@ impl<T> Blocks<T> {
 
     #[inline]
     pub(super) fn at(&self, position: u64) -> &Block {
-        // SAFETY: `init` has made all blocks of the shape, and `place` is less than their number. They live as long as this.
+        // SAFETY: `init` has made all blocks of the shape, and `place` is less than their number.
+        // They live as long as this.
         unsafe { self.variables.add(self.place(position)).as_ref() }
     }
 
@@ -404,8 +414,8 @@ impl<T> Blocks<T> {
 
 /// Items that a thief has taken. Those that it doesn't read are dropped with this.
 ///
-/// Their slots are in use until this is dropped: collect the items before they are run. If this is forgotten, the owner never uses their block again, and a FIFO queue
-/// is full for ever.
+/// Their slots are in use until this is dropped: collect the items before they are run. If this is
+/// forgotten, the owner never uses their block again, and a FIFO queue is full for ever.
 pub struct Loot<'a, T> {
     block: &'a Block,
     cells: &'a Cells<T>,
@@ -433,7 +443,8 @@ impl<T> Iterator for Loot<'_, T> {
 
     fn next(&mut self) -> Option<T> {
         self.left = self.left.checked_sub(1)?;
-        // SAFETY: by the word of the caller of `new` the item is this thread's, and it has not been read yet.
+        // SAFETY: by the word of the caller of `new` the item is this thread's, and it has not been
+        // read yet.
         let item = unsafe { self.cells.read(self.next) };
         self.next += 1;
         Some(item)

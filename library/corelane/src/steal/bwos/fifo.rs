@@ -2,9 +2,10 @@
 
 //! `bwos-fifo`: the owner takes the oldest item, thieves the oldest behind the owner's block.
 //!
-//! The owner pushes into the *back* block, and grants it when it has pushed a few items. It pops from the *front* block, and takes over the next one when that
-//! is empty. Thieves steal from the blocks between, and from the back block once it is granted. An owner whose queue is nearly empty comes to the back block before it would grant it,
-//! and meets no thief there.
+//! The owner pushes into the *back* block, and grants it when it has pushed a few items. It pops
+//! from the *front* block, and takes over the next one when that is empty. Thieves steal from the
+//! blocks between, and from the back block once it is granted. An owner whose queue is nearly empty
+//! comes to the back block before it would grant it, and meets no thief there.
 //!
 #![doc = advice!(bwos_fifo)]
 //!
@@ -80,7 +81,8 @@ pub fn queue_with<T: Send>(config: Config) -> Result<Worker<T>, CapacityError> {
 
 /// What the owner and its thieves share besides the blocks.
 struct Header<T> {
-    /// The position of the owner's next item, or behind it while the owner pops it. Written by the owner.
+    /// The position of the owner's next item, or behind it while the owner pops it. Written by the
+    /// owner.
     head: Padded<AtomicU64>,
     thieves: Padded<Thieves>,
     barrier: Barrier,
@@ -120,7 +122,8 @@ impl<T> State for Header<T> {
     }
 }
 
-/// The block from which the owner pops. A value, as [`Back`], so that the handle stays in registers when the owner goes to another block.
+/// The block from which the owner pops. A value, as [`Back`], so that the handle stays in registers
+/// when the owner goes to another block.
 struct Front<T> {
     /// Behind the items that the owner knows of.
     stop: u64,
@@ -128,7 +131,8 @@ struct Front<T> {
     until: u64,
     /// What the block's word is, unless a thief has marked it or taken items.
     word: Word,
-    /// What a pop expects the word to be: `word`, or no word at all if each pop needs a fence, for which it has to [`look`](Self::look).
+    /// What a pop expects the word to be: `word`, or no word at all if each pop needs a fence, for
+    /// which it has to [`look`](Self::look).
     expected: u64,
     /// Items that thieves have taken, as far as the owner has noticed.
     taken: u64,
@@ -211,7 +215,8 @@ impl<T> Front<T> {
         Self { stop, until, word, expected, taken, block, barrier }
     }
 
-    /// Finds out which items follow: of this block, or, if all of them have been taken, of the next one, which the owner takes over.
+    /// Finds out which items follow: of this block, or, if all of them have been taken, of the next
+    /// one, which the owner takes over.
     fn go_on(mut self, blocks: &Blocks<T>, header: &Header<T>, back: &Back<T>) -> Self {
         let mut head = header.head.load(Ordering::Relaxed);
         while head == self.until && self.until != back.until(blocks) {
@@ -238,8 +243,8 @@ impl<T> Front<T> {
         Self { stop: back.tail.min(self.until), ..self }
     }
 
-    /// A thief has marked the block, or has taken items; or each pop comes here for its fence. Whether the item at `head` is still there. If not, `stop` is
-    /// behind those that are not.
+    /// A thief has marked the block, or has taken items; or each pop comes here for its fence.
+    /// Whether the item at `head` is still there. If not, `stop` is behind those that are not.
     fn look(self, blocks: &Blocks<T>, head: u64) -> (Self, bool) {
         let start = self.until - blocks.size();
         loop {
@@ -383,7 +388,8 @@ pub struct Stealer<T> {
     end: End<Header<T>>,
 }
 
-// SAFETY: a thief has nothing of its own: each step of its calls is an atomic one on what all thieves share.
+// SAFETY: a thief has nothing of its own: each step of its calls is an atomic one on what all
+// thieves share.
 unsafe impl<T: Send> Sync for Stealer<T> {}
 
 impl<T> Stealer<T> {
@@ -391,8 +397,9 @@ impl<T> Stealer<T> {
     ///
     /// # Errors
     ///
-    /// `Empty` if there is none but in the owner's block, or in a block that it has not granted yet, also for a moment while the owner takes a block over, `Closed` if there is none and the owner is gone.
-    /// `Busy` if the owner is gone, and another thief was faster.
+    /// `Empty` if there is none but in the owner's block, or in a block that it has not granted
+    /// yet, also for a moment while the owner takes a block over, `Closed` if there is none and the
+    /// owner is gone. `Busy` if the owner is gone, and another thief was faster.
     pub fn try_steal(&self) -> Result<T, TryPopError> {
         steal::Stealer::try_steal(self)
     }
@@ -438,12 +445,15 @@ impl<T> Stealer<T> {
         }
     }
 
-    /// Steals up to `most` items of a block that `random` chooses among all blocks, if there are any. So a thief that tries one queue after the other with random numbers steals
-    /// more likely from longer queues, and many thieves of one queue don't meet at its first block. Items of other blocks may be older.
+    /// Steals up to `most` items of a block that `random` chooses among all blocks, if there are
+    /// any. So a thief that tries one queue after the other with random numbers steals more likely
+    /// from longer queues, and many thieves of one queue don't meet at its first block. Items of
+    /// other blocks may be older.
     ///
     /// # Errors
     ///
-    /// `Empty` if the block has no item, is the owner's, or is not granted yet, also if the owner is gone; `Busy` if another thief was faster.
+    /// `Empty` if the block has no item, is the owner's, or is not granted yet, also if the owner
+    /// is gone; `Busy` if another thief was faster.
     pub fn try_steal_sampled(&self, random: u64, most: usize) -> Result<Loot<'_, T>, TryPopError> {
         let blocks = self.end.slots();
         let front = self.end.header().thieves.front.load(Ordering::Relaxed);
@@ -456,7 +466,8 @@ impl<T> Stealer<T> {
         self.take(start, word, most)
     }
 
-    /// Takes items of a granted block. `Empty` if the owner has pushed no more; `Busy` if the word has changed.
+    /// Takes items of a granted block. `Empty` if the owner has pushed no more; `Busy` if the word
+    /// has changed.
     fn take(&self, start: u64, word: Word, most: usize) -> Result<Loot<'_, T>, TryPopError> {
         let blocks = self.end.slots();
         let block = blocks.at(start);
@@ -473,11 +484,13 @@ impl<T> Stealer<T> {
         Ok(unsafe { Loot::new(blocks, from, n) })
     }
 
-    /// Steals up to `most` items, but no more than half, from the owner's block, or, if that is empty, from the block that it has not granted yet.
+    /// Steals up to `most` items, but no more than half, from the owner's block, or, if that is
+    /// empty, from the block that it has not granted yet.
     ///
     /// # Errors
     ///
-    /// `Empty` if there is none in these blocks; `Busy` if the owner, or another thief, was faster, or if a granted block has items: [`try_steal`](Self::try_steal) gets them.
+    /// `Empty` if there is none in these blocks; `Busy` if the owner, or another thief, was faster,
+    /// or if a granted block has items: [`try_steal`](Self::try_steal) gets them.
     pub fn try_seize(&self, most: usize) -> Result<Loot<'_, T>, TryPopError> {
         let most = most.max(1);
         let closed = self.end.peer_is_gone();
@@ -521,7 +534,8 @@ impl<T> Stealer<T> {
         self.count(1) == 0
     }
 
-    /// Items that could be stolen or seized: what the owner and the thieves do at the same time may or may not count.
+    /// Items that could be stolen or seized: what the owner and the thieves do at the same time may
+    /// or may not count.
     pub fn len(&self) -> usize {
         self.count(u64::MAX) as usize
     }
@@ -567,7 +581,8 @@ impl<T> Stealer<T> {
         let _only = header.thieves.seizing.take().ok_or(TryPopError::Busy)?;
         let seized = word.for_seizer();
         block.exchange(word, seized, Ordering::Relaxed).map_err(|_| TryPopError::Busy)?;
-        // From here on the owner finds the mark at its next pop. The fence makes its pops before that visible.
+        // From here on the owner finds the mark at its next pop. The fence makes its pops before
+        // that visible.
         let is_ordered = header.barrier.heavy();
         let head = header.head.load(Ordering::Relaxed);
         // Acquire ↔ Release in `try_push`: the items.
@@ -585,12 +600,14 @@ impl<T> Stealer<T> {
         match n {
             // There was an item, and the owner has popped it. Others may be held.
             0 => Err(TryPopError::Busy),
-            // SAFETY: the owner has not taken the mark back, so it had popped none of these items, and now they are this thread's.
+            // SAFETY: the owner has not taken the mark back, so it had popped none of these items,
+            // and now they are this thread's.
             n => Ok(unsafe { Loot::new(blocks, from, n) }),
         }
     }
 
-    /// Takes items of the front block of an owner that is gone. A thief that has marked it gets nothing.
+    /// Takes items of the front block of an owner that is gone. A thief that has marked it gets
+    /// nothing.
     fn take_rest(
         &self,
         block: &Block,

@@ -1,7 +1,8 @@
 //! `bwos-lifo`: the owner takes the newest item, thieves the oldest.
 //!
-//! The owner pushes and pops in the *top* block. When that is full, the owner grants it and goes up to the next one. When it is empty, the owner goes
-//! down and takes over the one below. Thieves steal from the *bottom* block, in order.
+//! The owner pushes and pops in the *top* block. When that is full, the owner grants it and goes up
+//! to the next one. When it is empty, the owner goes down and takes over the one below. Thieves
+//! steal from the *bottom* block, in order.
 //!
 #![doc = advice!(bwos_lifo)]
 //!
@@ -76,7 +77,8 @@ pub fn queue_with<T: Send>(config: Config) -> Result<Worker<T>, CapacityError> {
     Ok(Worker { here, end, thieves })
 }
 
-/// Looks whether the owner finds the mark, until a thief has its fence: about as long as that takes.
+/// Looks whether the owner finds the mark, until a thief has its fence: about as long as that
+/// takes.
 const LOOKS: u32 = limit(20, 1) as u32;
 
 /// What the owner and its thieves share besides the blocks.
@@ -122,7 +124,8 @@ impl<T> State for Header<T> {
     }
 }
 
-/// The block in which the owner works. A value, so that the handle stays in registers when the owner goes to another block.
+/// The block in which the owner works. A value, so that the handle stays in registers when the
+/// owner goes to another block.
 struct Here<T> {
     /// The oldest item that thieves have left, as far as the owner has noticed.
     base: u64,
@@ -132,7 +135,8 @@ struct Here<T> {
     is_lowest: bool,
     /// What the block's word is, unless a thief has marked it or taken items.
     word: Word,
-    /// What a pop expects the word to be: `word`, or no word at all if each pop needs a fence, for which it has to [`look`](Self::look).
+    /// What a pop expects the word to be: `word`, or no word at all if each pop needs a fence, for
+    /// which it has to [`look`](Self::look).
     expected: u64,
     block: AtHand<T>,
     barrier: Barrier,
@@ -175,7 +179,8 @@ impl<T> Here<T> {
         Some(Self::new(blocks, start, Word::owned(number), self.barrier))
     }
 
-    /// Leaves the empty block, and takes the one below over. `None` if thieves have taken all of it: then there are no others.
+    /// Leaves the empty block, and takes the one below over. `None` if thieves have taken all of
+    /// it: then there are no others.
     fn go_down(self, blocks: &Blocks<T>) -> Option<Self> {
         let start = self.until - blocks.size();
         let below = start.wrapping_sub(blocks.size());
@@ -192,8 +197,9 @@ impl<T> Here<T> {
         None
     }
 
-    /// A thief has marked the block, or has taken items; or each pop comes here for its fence. The owner takes the mark back, and gives the thief the oldest item
-    /// below `position`, if there is one: while the owner pops often, thieves would never be fast enough.
+    /// A thief has marked the block, or has taken items; or each pop comes here for its fence. The
+    /// owner takes the mark back, and gives the thief the oldest item below `position`, if there is
+    /// one: while the owner pops often, thieves would never be fast enough.
     fn look(self, blocks: &Blocks<T>, position: u64) -> Self {
         let start = self.until - blocks.size();
         let mut word = self.block.word_after_pop(self.barrier);
@@ -270,8 +276,8 @@ impl<T> Worker<T> {
                 return Err(TryPopError::Empty);
             }
         }
-        // SAFETY: the item is in the owner's block. `base` says that no thief had it, and the word is as it was then, or `look` has
-        // found that no thief has it now.
+        // SAFETY: the item is in the owner's block. `base` says that no thief had it, and the word
+        // is as it was then, or `look` has found that no thief has it now.
         Ok(unsafe { self.here.block.cells.read(position) })
     }
 
@@ -308,7 +314,8 @@ pub struct Stealer<T> {
     end: End<Header<T>>,
 }
 
-// SAFETY: a thief has nothing of its own: each step of its calls is an atomic one on what all thieves share.
+// SAFETY: a thief has nothing of its own: each step of its calls is an atomic one on what all
+// thieves share.
 unsafe impl<T: Send> Sync for Stealer<T> {}
 
 /// What a thief finds.
@@ -323,8 +330,8 @@ impl<T> Stealer<T> {
     ///
     /// # Errors
     ///
-    /// `Empty` if there is none but in the owner's block, `Closed` if there is none and the owner is gone.
-    /// `Busy` if the owner is gone, and another thief was faster.
+    /// `Empty` if there is none but in the owner's block, `Closed` if there is none and the owner
+    /// is gone. `Busy` if the owner is gone, and another thief was faster.
     pub fn try_steal(&self) -> Result<T, TryPopError> {
         steal::Stealer::try_steal(self)
     }
@@ -356,8 +363,9 @@ impl<T> Stealer<T> {
         }
     }
 
-    /// Steals as [`try_steal_some`](Self::try_steal_some) if a block that `random` chooses among all blocks has items for thieves. So a thief that tries one queue after the other with random
-    /// numbers steals more likely from longer queues.
+    /// Steals as [`try_steal_some`](Self::try_steal_some) if a block that `random` chooses among
+    /// all blocks has items for thieves. So a thief that tries one queue after the other with
+    /// random numbers steals more likely from longer queues.
     ///
     /// # Errors
     ///
@@ -398,7 +406,8 @@ impl<T> Stealer<T> {
         }
     }
 
-    /// Steals as [`try_steal_some`](Self::try_steal_some), and if there are no other items up to half of those in the owner's block.
+    /// Steals as [`try_steal_some`](Self::try_steal_some), and if there are no other items up to
+    /// half of those in the owner's block.
     ///
     /// # Errors
     ///
@@ -426,7 +435,8 @@ impl<T> Stealer<T> {
         self.len() == 0
     }
 
-    /// Items that could be stolen or seized: what the owner and the thieves do at the same time may or may not count.
+    /// Items that could be stolen or seized: what the owner and the thieves do at the same time may
+    /// or may not count.
     pub fn len(&self) -> usize {
         let Some(Found { start, word, .. }) = self.bottom() else { return 0 };
         // Relaxed: the caller has a fence, if it needs one.
@@ -445,7 +455,8 @@ impl<T> Stealer<T> {
         let _only = header.thieves.seizing.take().ok_or(TryPopError::Busy)?;
         let seized = word.for_seizer();
         block.exchange(word, seized, Ordering::Relaxed).map_err(|_| TryPopError::Busy)?;
-        // From here on the owner finds the mark at its next pop. The fence makes its pops before that visible.
+        // From here on the owner finds the mark at its next pop. The fence makes its pops before
+        // that visible.
         let is_answered = (0..LOOKS).any(|_| {
             pause(1);
             block.word().load(Ordering::Relaxed) != seized.0
@@ -471,7 +482,8 @@ impl<T> Stealer<T> {
         match n {
             0 if is_ordered => Err(TryPopError::Empty),
             0 => Err(TryPopError::Busy),
-            // SAFETY: the owner has given this item, or it has not taken the mark back: then it had popped none of these items. Now they are this thread's.
+            // SAFETY: the owner has given this item, or it has not taken the mark back: then it had
+            // popped none of these items. Now they are this thread's.
             n => Ok(unsafe { Loot::new(self.end.slots(), from, n) }),
         }
     }

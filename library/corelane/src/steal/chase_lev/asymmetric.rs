@@ -1,8 +1,12 @@
-//! `abp-asymmetric`: a deque whose owner has no fence. Thieves pay for it, and take up to half of the items at once.
+//! `abp-asymmetric`: a deque whose owner has no fence. Thieves pay for it, and take up to half of
+//! the items at once.
 //!
-//! A thief raises `top` first, and compares it with `bottom` afterwards, as the owner lowers `bottom` first and looks at `top` afterwards: the protocol THE of Cilk-5.
-//! Between its two steps the thief has a fence on all cores of the process, by [`membarrier(2)`](https://man7.org/linux/man-pages/man2/membarrier.2.html), and the owner needs
-//! none. Thieves have a lock among them. An owner that finds `top` behind its item takes the lock as well, and then knows whether a thief has the item.
+//! A thief raises `top` first, and compares it with `bottom` afterwards, as the owner lowers
+//! `bottom` first and looks at `top` afterwards: the protocol THE of Cilk-5. Between its two steps
+//! the thief has a fence on all cores of the process, by
+//! [`membarrier(2)`](https://man7.org/linux/man-pages/man2/membarrier.2.html), and the owner needs
+//! none. Thieves have a lock among them. An owner that finds `top` behind its item takes the lock
+//! as well, and then knows whether a thief has the item.
 //!
 #![doc = advice!(literature abp_asymmetric)]
 //!
@@ -28,10 +32,12 @@
 //!
 //! # What differs from the paper
 //!
-//! - Thieves take up to half of the items, not one. A thief that meets the owner takes none, and says `Busy`.
+//! - Thieves take up to half of the items, not one. A thief that meets the owner takes none, and
+//!   says `Busy`.
 //! - The system may refuse the thief's fence. Then the thief lowers `top` again, and says `Busy`.
 //! - Where there is no `membarrier`, both have a fence.
-//! - Slots, buffers and positions are those of [`chase_lev`](super): a thief reads its items after it has claimed them, and the owner grows the queue under the lock.
+//! - Slots, buffers and positions are those of [`chase_lev`](super): a thief reads its items after
+//!   it has claimed them, and the owner grows the queue under the lock.
 
 use core::fmt;
 
@@ -74,7 +80,8 @@ pub fn queue_with<T: Send>(config: Config) -> Result<Worker<T>, CapacityError> {
     make(config, false)
 }
 
-/// A queue that grows when `first_capacity` items don't suffice. It is full only if there is no memory.
+/// A queue that grows when `first_capacity` items don't suffice. It is full only if there is no
+/// memory.
 ///
 /// # Errors
 ///
@@ -105,7 +112,8 @@ fn make<T>(config: Config, grows: bool) -> Result<Worker<T>, CapacityError> {
 
 /// What the owner and its thieves share.
 struct Header<T> {
-    /// The position behind the newest item, or before an item that the owner is about to pop. Written by the owner.
+    /// The position behind the newest item, or before an item that the owner is about to pop.
+    /// Written by the owner.
     bottom: Padded<AtomicU64>,
     thieves: Padded<Thieves>,
     /// Written by the owner when it grows the queue.
@@ -143,7 +151,8 @@ impl<T> Header<T> {
         self.thieves.top.store(top, Ordering::Relaxed);
     }
 
-    /// The owner, which has lowered `bottom` to `position` and has found that a thief has the item or is about to claim it: whether the owner has it.
+    /// The owner, which has lowered `bottom` to `position` and has found that a thief has the item
+    /// or is about to claim it: whether the owner has it.
     fn settle(&self, position: u64) -> bool {
         let _right = self.thieves.right.lock();
         let is_own = !is_before(position, self.top());
@@ -165,7 +174,8 @@ impl<T> Header<T> {
         let n = there.div_ceil(2).min(most as u64);
         let to = from.wrapping_add(n);
         self.set_top(to);
-        // From here on the owner finds `top` at its next pop. The fence makes its pops before that visible.
+        // From here on the owner finds `top` at its next pop. The fence makes its pops before that
+        // visible.
         let is_ordered = closed || self.barrier.heavy();
         // Acquire ↔ Release in `try_push` and `try_pop`: the items before `bottom`.
         let bottom = self.bottom.load(Ordering::Acquire);
@@ -235,7 +245,8 @@ impl<T> Worker<T> {
             // The owner has perhaps given the items new positions.
             bottom = self.end.header().bottom.load(Ordering::Relaxed);
         }
-        // SAFETY: the slot is behind the newest item, and before the limit: its last item is out of it.
+        // SAFETY: the slot is behind the newest item, and before the limit: its last item is out of
+        // it.
         unsafe { self.here.cells.write(bottom, item) };
         // Release ↔ Acquire in `claim`: the item.
         self.end.header().bottom.store(bottom.wrapping_add(1), Ordering::Release);
@@ -254,13 +265,15 @@ impl<T> Worker<T> {
         let position = header.bottom.load(Ordering::Relaxed).wrapping_sub(1);
         // Release ↔ Acquire in `claim`: the items below.
         header.bottom.store(position, Ordering::Release);
-        // ↔ the heavy fence in `claim`: either the thief finds `bottom` lowered, or this thread finds `top` raised.
+        // ↔ the heavy fence in `claim`: either the thief finds `bottom` lowered, or this thread
+        // finds `top` raised.
         self.barrier.light();
         if is_before(position, header.top()) && !without_unwinding(move || header.settle(position))
         {
             return Err(TryPopError::Empty);
         }
-        // SAFETY: the item is the owner's. A thief that raises `top` behind it from now on finds `bottom` lowered.
+        // SAFETY: the item is the owner's. A thief that raises `top` behind it from now on finds
+        // `bottom` lowered.
         Ok(unsafe { self.here.cells.read(position) })
     }
 
@@ -285,7 +298,8 @@ pub struct Stealer<T> {
     end: End<Header<T>>,
 }
 
-// SAFETY: a thief has nothing of its own: what it changes is of all thieves, by atomic steps or with the lock.
+// SAFETY: a thief has nothing of its own: what it changes is of all thieves, by atomic steps or
+// with the lock.
 unsafe impl<T: Send> Sync for Stealer<T> {}
 
 impl<T> Stealer<T> {
@@ -293,8 +307,9 @@ impl<T> Stealer<T> {
     ///
     /// # Errors
     ///
-    /// `Empty` if there is none, or another thief is about to claim it; `Busy` if the owner was faster, or the system has refused the fence; `Closed` if
-    /// there is none and the owner is gone.
+    /// `Empty` if there is none, or another thief is about to claim it; `Busy` if the owner was
+    /// faster, or the system has refused the fence; `Closed` if there is none and the owner is
+    /// gone.
     pub fn try_steal(&self) -> Result<T, TryPopError> {
         steal::Stealer::try_steal(self)
     }
@@ -321,7 +336,8 @@ impl<T> Stealer<T> {
         self.len() == 0
     }
 
-    /// Items that could be stolen: what the owner and the thieves do at the same time may or may not count.
+    /// Items that could be stolen: what the owner and the thieves do at the same time may or may
+    /// not count.
     pub fn len(&self) -> usize {
         let header = self.end.header();
         // Relaxed: the caller has the fence, if it needs one.
@@ -332,8 +348,9 @@ impl<T> Stealer<T> {
 
 /// Items that a thief has taken. Those that it doesn't read are dropped with this.
 ///
-/// The slot of an item is in use until the item is read: collect the items before they are run. If this is forgotten, the owner never uses the slots again. A
-/// bounded queue is then full for ever, and another one grows when it comes there.
+/// The slot of an item is in use until the item is read: collect the items before they are run. If
+/// this is forgotten, the owner never uses the slots again. A bounded queue is then full for ever,
+/// and another one grows when it comes there.
 pub struct Loot<'a, T> {
     buffer: &'a Buffer<T>,
     next: u64,

@@ -1,4 +1,5 @@
-//! What both queues share: buffers, each twice as long as the one before, and slots that say how far thieves have read.
+//! What both queues share: buffers, each twice as long as the one before, and slots that say how
+//! far thieves have read.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -25,7 +26,8 @@ pub(super) struct Buffer<T> {
 }
 
 impl<T> Buffer<T> {
-    /// A buffer of `len` slots, a power of two, for items from a position on; if there is memory for it.
+    /// A buffer of `len` slots, a power of two, for items from a position on; if there is memory
+    /// for it.
     pub(super) fn new(first: u64, len: usize) -> Option<Box<Self>> {
         let (mut memory, mut read) = (Vec::new(), Vec::new());
         memory.try_reserve_exact(len).ok()?;
@@ -33,7 +35,8 @@ impl<T> Buffer<T> {
         // No position in this buffer is before `first`: nothing has been read.
         read.extend((0..len).map(|_| AtomicU64::new(first)));
         let base = NonNull::from(memory.spare_capacity_mut()).cast();
-        // SAFETY: there is room for `len` items, which lives as long as the buffer. Nothing uses the cells after it.
+        // SAFETY: there is room for `len` items, which lives as long as the buffer. Nothing uses
+        // the cells after it.
         let cells = unsafe { Cells::new(base, len) };
         try_box(Self { first, older: null_mut(), cells, read, _memory: memory, made: Made::now() })
             .ok()
@@ -86,7 +89,8 @@ impl<T> Buffer<T> {
     /// The owner has claimed the items.
     pub(super) unsafe fn move_to(&self, new: &Self, from: u64, to: u64) {
         for i in 0..to.wrapping_sub(from) {
-            // SAFETY: the items are the owner's, and no thread knows the new buffer. It has more slots than there are items.
+            // SAFETY: the items are the owner's, and no thread knows the new buffer. It has more
+            // slots than there are items.
             unsafe {
                 new.cells.write(new.first.wrapping_add(i), self.cells.read(from.wrapping_add(i)))
             };
@@ -104,7 +108,8 @@ impl<T> Buffer<T> {
     }
 }
 
-/// All buffers of a queue, newest first. They live as long as the queue. Together the older ones are shorter than the newest.
+/// All buffers of a queue, newest first. They live as long as the queue. Together the older ones
+/// are shorter than the newest.
 pub(super) struct Buffers<T> {
     newest: AtomicPtr<Buffer<T>>,
 }
@@ -122,13 +127,14 @@ impl<T> Buffers<T> {
 
     /// A thief: the buffer of an item that it has claimed.
     pub(super) fn of(&self, position: u64) -> &Buffer<T> {
-        // Acquire ↔ Release in `add`: the buffer, also if it is newer than the item. An older one than the item's can't be found: the
-        // item was pushed after its buffer was added.
-        // SAFETY: buffers live as long as the queue.
+        // Acquire ↔ Release in `add`: the buffer, also if it is newer than the item. An older one
+        // than the item's can't be found: the item was pushed after its buffer was added. SAFETY:
+        // buffers live as long as the queue.
         let mut buffer = unsafe { &*self.newest.load(Ordering::Acquire) };
         buffer.made.is_before_now();
         while is_before(position, buffer.first) {
-            // SAFETY: as above. The first buffer of all has the first position of all, so this is not the first.
+            // SAFETY: as above. The first buffer of all has the first position of all, so this is
+            // not the first.
             buffer = unsafe { &*buffer.older };
         }
         buffer
@@ -167,7 +173,8 @@ pub(super) fn first<H: State>(config: Config) -> Result<Box<Buffer<H::Item>>, Ca
     Buffer::new(config.first, len).ok_or(CapacityError::OutOfMemory { bytes })
 }
 
-/// The owner's view of the newest buffer. A value, so that the handle stays in registers when the buffer changes.
+/// The owner's view of the newest buffer. A value, so that the handle stays in registers when the
+/// buffer changes.
 pub(super) struct Here<T> {
     pub(super) cells: Cells<T>,
     /// The position before which there is certainly room.

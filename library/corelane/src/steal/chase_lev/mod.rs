@@ -1,7 +1,8 @@
 //! `abp`: the Chase–Lev deque. The owner takes the newest item, thieves the oldest, one at a time.
 //!
-//! The owner pushes and pops at the *bottom*. A thief claims the item at the *top* by a compare-and-swap. The owner lowers `bottom` before it looks
-//! at `top`, with a fence between. Only for the last item it needs a compare-and-swap as well.
+//! The owner pushes and pops at the *bottom*. A thief claims the item at the *top* by a
+//! compare-and-swap. The owner lowers `bottom` before it looks at `top`, with a fence between. Only
+//! for the last item it needs a compare-and-swap as well.
 //!
 #![doc = advice!(literature abp)]
 //!
@@ -29,14 +30,21 @@
 //!
 //! # The papers, and what differs
 //!
-//! - In the papers a thief reads the item and then claims it. The read may meet the owner's write of a later item, which is a data race unless the slot is an atomic. Here a
-//!   thief claims first, so items may have any type. Each slot has a word, by which the thief says that the item is out of the slot. The owner reads these words
-//!   when it comes to the end of the room that it knows of. A thief that is stopped between the two keeps its slot and those behind it in use. When the owner has gone round the ring, the queue is full for so long, or grows.
+//! - In the papers a thief reads the item and then claims it. The read may meet the owner's write
+//!   of a later item, which is a data race unless the slot is an atomic. Here a thief claims first,
+//!   so items may have any type. Each slot has a word, by which the thief says that the item is out
+//!   of the slot. The owner reads these words when it comes to the end of the room that it knows
+//!   of. A thief that is stopped between the two keeps its slot and those behind it in use. When
+//!   the owner has gone round the ring, the queue is full for so long, or grows.
 //! - So a push doesn't load `top`.
-//! - A full queue gives the item back, or grows. The owner grows the queue as a thief would: it claims all items by a compare-and-swap of `top`, moves them to a buffer of twice the length, and gives
-//!   them new positions. Meanwhile thieves find nothing. In the papers it copies the items, and a thief may read either copy.
-//! - Old buffers are kept until the queue is dropped. Each is half as long as the next, so all old ones together are shorter than the newest one.
-//! - The compare-and-swaps are relaxed: the two fences order what they must. Counters have 64 bits, so no position comes again.
+//! - A full queue gives the item back, or grows. The owner grows the queue as a thief would: it
+//!   claims all items by a compare-and-swap of `top`, moves them to a buffer of twice the length,
+//!   and gives them new positions. Meanwhile thieves find nothing. In the papers it copies the
+//!   items, and a thief may read either copy.
+//! - Old buffers are kept until the queue is dropped. Each is half as long as the next, so all old
+//!   ones together are shorter than the newest one.
+//! - The compare-and-swaps are relaxed: the two fences order what they must. Counters have 64 bits,
+//!   so no position comes again.
 
 pub mod asymmetric;
 mod buffers;
@@ -81,7 +89,8 @@ pub fn queue_with<T: Send>(config: Config) -> Result<Worker<T>, CapacityError> {
     make(config, false)
 }
 
-/// A queue that grows when `first_capacity` items don't suffice. It is full only if there is no memory.
+/// A queue that grows when `first_capacity` items don't suffice. It is full only if there is no
+/// memory.
 ///
 /// ```
 /// let mut worker = corelane::steal::chase_lev::unbounded(2)?;
@@ -123,7 +132,8 @@ fn make<T>(config: Config, grows: bool) -> Result<Worker<T>, CapacityError> {
 struct Header<T> {
     /// The position behind the newest item. Written by the owner.
     bottom: Padded<AtomicU64>,
-    /// The position of the oldest item. Written by thieves, and by the owner when it takes the last item or all items.
+    /// The position of the oldest item. Written by thieves, and by the owner when it takes the last
+    /// item or all items.
     top: Padded<AtomicU64>,
     /// Written by the owner when it grows the queue.
     buffers: Padded<Buffers<T>>,
@@ -143,7 +153,8 @@ impl<T> State for Header<T> {
 impl<T> Header<T> {
     /// Claims the items at `top..to`, unless another thread has claimed some.
     fn claim(&self, top: u64, to: u64) -> bool {
-        // Relaxed: the items' pushes are visible to the caller already, and a thread that reads `top` needs nothing else of this thread.
+        // Relaxed: the items' pushes are visible to the caller already, and a thread that reads
+        // `top` needs nothing else of this thread.
         self.top.compare_exchange(top, to, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
@@ -203,7 +214,8 @@ impl<T> Worker<T> {
             // The owner has perhaps given the items new positions.
             bottom = self.end.header().bottom.load(Ordering::Relaxed);
         }
-        // SAFETY: the slot is behind the newest item, and before the limit: its last item is out of it.
+        // SAFETY: the slot is behind the newest item, and before the limit: its last item is out of
+        // it.
         unsafe { self.here.cells.write(bottom, item) };
         // Release ↔ Acquire in `try_steal`: the item.
         self.end.header().bottom.store(bottom.wrapping_add(1), Ordering::Release);
@@ -223,11 +235,13 @@ impl<T> Worker<T> {
         let position = bottom.wrapping_sub(1);
         // Release ↔ Acquire in `try_steal`: the items below.
         header.bottom.store(position, Ordering::Release);
-        // SeqCst ↔ the fence in `try_steal`: either the thief finds `bottom` lowered, or this thread finds the `top` that the thief found.
+        // SeqCst ↔ the fence in `try_steal`: either the thief finds `bottom` lowered, or this
+        // thread finds the `top` that the thief found.
         fence(Ordering::SeqCst);
         let top = header.top.load(Ordering::Relaxed);
         if is_before(top, position) {
-            // SAFETY: the item is the owner's. A thief that claims it must have found `top` at its position, and `bottom` behind it.
+            // SAFETY: the item is the owner's. A thief that claims it must have found `top` at its
+            // position, and `bottom` behind it.
             return Ok(unsafe { self.here.cells.read(position) });
         }
         let is_own = top == position && header.claim(position, bottom);
@@ -261,7 +275,8 @@ pub struct Stealer<T> {
     end: End<Header<T>>,
 }
 
-// SAFETY: a thief has nothing of its own: each step of its calls is an atomic one on what all thieves share.
+// SAFETY: a thief has nothing of its own: each step of its calls is an atomic one on what all
+// thieves share.
 unsafe impl<T: Send> Sync for Stealer<T> {}
 
 impl<T> Stealer<T> {
@@ -269,13 +284,15 @@ impl<T> Stealer<T> {
     ///
     /// # Errors
     ///
-    /// `Empty` if there is none, or the owner is just moving all of them to a larger buffer; `Closed` if there is none and the owner is gone.
+    /// `Empty` if there is none, or the owner is just moving all of them to a larger buffer;
+    /// `Closed` if there is none and the owner is gone.
     pub fn try_steal(&self) -> Result<T, TryPopError> {
         let closed = self.end.peer_is_gone();
         let header = self.end.header();
         loop {
             let top = header.top.load(Ordering::Relaxed);
-            // SeqCst ↔ the fence in `try_pop`: either the owner finds this `top`, or this thread finds `bottom` as the owner has lowered it.
+            // SeqCst ↔ the fence in `try_pop`: either the owner finds this `top`, or this thread
+            // finds `bottom` as the owner has lowered it.
             fence(Ordering::SeqCst);
             // Acquire ↔ Release in `try_push`, `try_pop` and `grow`: the items before `bottom`.
             let bottom = header.bottom.load(Ordering::Acquire);
@@ -303,7 +320,8 @@ impl<T> Stealer<T> {
         self.len() == 0
     }
 
-    /// Items that could be stolen: what the owner and the thieves do at the same time may or may not count.
+    /// Items that could be stolen: what the owner and the thieves do at the same time may or may
+    /// not count.
     pub fn len(&self) -> usize {
         let header = self.end.header();
         // Relaxed: the caller has the fence, if it needs one.

@@ -69,7 +69,8 @@ impl<F: FnOnce(&Fork) -> R, R> OnStack<F, R> {
     /// That of [`Task::run`]; `head` is that of an `OnStack<F, R>`.
     unsafe fn run(head: NonNull<Head>, fork: &Fork) {
         let own = head.as_ptr().cast::<Self>();
-        // SAFETY: the call is taken once, and its thread doesn't look at the output, or free it, before the latch is set.
+        // SAFETY: the call is taken once, and its thread doesn't look at the output, or free it,
+        // before the latch is set.
         unsafe {
             let call = ManuallyDrop::take(&mut *(*own).call.get());
             let output = catch_unwind(AssertUnwindSafe(|| call(fork)));

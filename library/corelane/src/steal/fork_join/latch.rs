@@ -7,7 +7,8 @@ use crate::memory::{AtomicU64, Ordering, UnsafeCell};
 /// Set once, by one thread, and waited for by one thread. It may be freed as soon as it is set.
 pub struct Latch {
     state: AtomicU64,
-    /// Written by the thread that waits, before the state is [`SLEEPS`]. Then it is the other thread's.
+    /// Written by the thread that waits, before the state is [`SLEEPS`]. Then it is the other
+    /// thread's.
     waker: UnsafeCell<Option<Waker>>,
 }
 
@@ -46,9 +47,11 @@ impl Latch {
     ///
     /// It is called once, or again by the same thread after [`is_set`](Self::is_set).
     pub unsafe fn sleep(&self, waker: &Waker) -> bool {
-        // SAFETY: the state is not `SLEEPS`, or the other thread is done, so only this thread accesses the waker.
+        // SAFETY: the state is not `SLEEPS`, or the other thread is done, so only this thread
+        // accesses the waker.
         self.waker.with_mut(|own| unsafe { *own = Some(waker.clone()) });
-        // Release ↔ Acquire in `set`: the waker. Acquire ↔ Release in `set`, if it is set: the result.
+        // Release ↔ Acquire in `set`: the waker. Acquire ↔ Release in `set`, if it is set: the
+        // result.
         self.state.compare_exchange(OPEN, SLEEPS, Ordering::Release, Ordering::Acquire).is_ok()
     }
 
@@ -60,12 +63,14 @@ impl Latch {
     pub unsafe fn set(latch: *const Self) {
         // SAFETY: the latch is there until the exchange succeeds; `latch` is not used after that.
         let open = unsafe {
-            // Release ↔ Acquire in `is_set` and `sleep`: the result. Acquire ↔ Release in `sleep`: the waker.
+            // Release ↔ Acquire in `is_set` and `sleep`: the result. Acquire ↔ Release in `sleep`:
+            // the waker.
             let state = &(*latch).state;
             state.compare_exchange(OPEN, SET, Ordering::Release, Ordering::Acquire)
         };
         if open.is_err() {
-            // SAFETY: the state is `SLEEPS`, so only this thread accesses the waker, and the latch is there until the store.
+            // SAFETY: the state is `SLEEPS`, so only this thread accesses the waker, and the latch
+            // is there until the store.
             let waker = unsafe {
                 let waker = (*latch).waker.with_mut(|waker| (*waker).take());
                 // Release ↔ Acquire in `is_set`: the result.

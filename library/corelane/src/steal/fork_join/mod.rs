@@ -1,4 +1,5 @@
-//! Computations that fork and join: a task calls two others, which may run at once, and goes on when both are done.
+//! Computations that fork and join: a task calls two others, which may run at once, and goes on
+//! when both are done.
 //!
 //! ```
 //! use corelane::steal::fork_join::{Fork, Options, Pool};
@@ -18,17 +19,23 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! [`join`](Fork::join) pushes its second call into the worker's [LIFO queue](super::lifo), runs the first one, and pops the second one, unless another worker has stolen it. Then it runs other tasks
-//! until that one is done. A task is on the stack of its `join`; nothing is on the heap. [`scope`](Fork::scope) is for any number of tasks, which are on the heap.
+//! [`join`](Fork::join) pushes its second call into the worker's [LIFO queue](super::lifo), runs
+//! the first one, and pops the second one, unless another worker has stolen it. Then it runs other
+//! tasks until that one is done. A task is on the stack of its `join`; nothing is on the heap.
+//! [`scope`](Fork::scope) is for any number of tasks, which are on the heap.
 //!
 //! # What holds
 //!
 //! - Calls may borrow whatever outlives the `join` or the scope.
-//! - The thread that calls [`Pool::run`] is one of the workers: a small computation has no other thread to wait for, if no other thread is in such a call.
-//! - A worker that waits runs tasks of its pool meanwhile, also of other computations, on top of its stack.
-//! - Tasks must not wait for each other by other means: there may be one worker for all of them. A lock that is held across a `join` may be wanted by a task on top of it, whose thread then waits for
-//!   itself.
-//! - A panic comes out of the `join`, the scope and the `run` it happened in, when all that they have called is done.
+//! - The thread that calls [`Pool::run`] is one of the workers: a small computation has no other
+//!   thread to wait for, if no other thread is in such a call.
+//! - A worker that waits runs tasks of its pool meanwhile, also of other computations, on top of
+//!   its stack.
+//! - Tasks must not wait for each other by other means: there may be one worker for all of them. A
+//!   lock that is held across a `join` may be wanted by a task on top of it, whose thread then
+//!   waits for itself.
+//! - A panic comes out of the `join`, the scope and the `run` it happened in, when all that they
+//!   have called is done.
 
 mod job;
 /// Public for the models, which use it without a pool; not for use, and not stable.
@@ -55,8 +62,8 @@ use crate::unwind::quietly;
 use job::{OnStack, Task};
 use latch::Latch;
 
-/// Worker threads for computations that fork and join. Dropped, it ends them. A forked process has none of the threads:
-/// there, its end does nothing.
+/// Worker threads for computations that fork and join. Dropped, it ends them. A forked process has
+/// none of the threads: there, its end does nothing.
 pub struct Pool {
     crew: Arc<Crew<Task>>,
     /// The worker of the thread that calls `run`. `None` while a thread has it.
@@ -84,11 +91,13 @@ pub struct Fork {
 unsafe impl Send for Fork {}
 
 impl Pool {
-    /// Starts the workers, one less than `options` say: the thread that calls [`run`](Self::run) is the other one. A worker runs its own tasks newest first, whatever the order of `options` is.
+    /// Starts the workers, one less than `options` say: the thread that calls [`run`](Self::run) is
+    /// the other one. A worker runs its own tasks newest first, whatever the order of `options` is.
     ///
     /// # Errors
     ///
-    /// If there is no memory for the queues, or the system refuses a thread or a [core](Options::cores).
+    /// If there is no memory for the queues, or the system refuses a thread or a
+    /// [core](Options::cores).
     pub fn new(options: Options) -> io::Result<Self> {
         let options = options.order(Order::Lifo);
         let (crew, locals) = Crew::new(&options)?;
@@ -106,8 +115,10 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Runs a computation, on the calling thread unless that is a worker of another pool, or another thread is in a call of `run`. Then one of the other workers runs it. If the pool
-    /// has no other workers, the calling thread runs it alone, on a pool that is made for it. A task of this pool makes a plain call.
+    /// Runs a computation, on the calling thread unless that is a worker of another pool, or
+    /// another thread is in a call of `run`. Then one of the other workers runs it. If the pool has
+    /// no other workers, the calling thread runs it alone, on a pool that is made for it. A task of
+    /// this pool makes a plain call.
     ///
     /// # Panics
     ///
@@ -118,7 +129,8 @@ impl Pool {
         }
         let has_others = !self.threads.is_empty();
         let own = Fork::of_several();
-        // A thread is a worker of one pool with several workers at most. It helps that pool while it waits. In a pool with one worker it never waits.
+        // A thread is a worker of one pool with several workers at most. It helps that pool while
+        // it waits. In a pool with one worker it never waits.
         if own.is_none() || !has_others {
             if let Some(mut seated) = Seated::take(self) {
                 return seated.fork().enter(call);
@@ -167,7 +179,8 @@ impl Pool {
         self.crew.workers()
     }
 
-    /// What a worker has done so far. Tasks are those of scopes, and stolen ones; a call that its own `join` makes is none. Worker 0 is the thread that calls `run`.
+    /// What a worker has done so far. Tasks are those of scopes, and stolen ones; a call that its
+    /// own `join` makes is none. Worker 0 is the thread that calls `run`.
     ///
     /// # Panics
     ///
@@ -244,7 +257,8 @@ impl Fork {
         call(unsafe { &mut *self.local.get() })
     }
 
-    /// Calls both, and returns what they return. If another worker has nothing to do, it runs `b` at the same time.
+    /// Calls both, and returns what they return. If another worker has nothing to do, it runs `b`
+    /// at the same time.
     ///
     /// # Panics
     ///
@@ -274,7 +288,8 @@ impl Fork {
         }
     }
 
-    /// Takes a task back. If another worker has it, this one runs other tasks until that is done, and returns `false`.
+    /// Takes a task back. If another worker has it, this one runs other tasks until that is done,
+    /// and returns `false`.
     #[inline(always)]
     fn takes_back(&self, own: Task, latch: &Latch) -> bool {
         match self.with(Local::pop) {
@@ -313,12 +328,14 @@ impl Fork {
         }
         self.help_until(|| latch.is_set());
         if !latch.is_set() {
-            // The pool has ended while a computation runs: its tasks would outlive what they borrow.
+            // The pool has ended while a computation runs: its tasks would outlive what they
+            // borrow.
             std::process::abort();
         }
     }
 
-    /// Runs tasks until it is over, or the pool has ended, those of the own queue first. The thread sleeps when there are none.
+    /// Runs tasks until it is over, or the pool has ended, those of the own queue first. The thread
+    /// sleeps when there are none.
     #[cold]
     #[inline(never)]
     fn help_until(&self, is_over: impl Fn() -> bool) {
@@ -331,7 +348,8 @@ impl Fork {
         }
     }
 
-    /// The calling thread's workers, the innermost first: of one pool with several workers at most, and of any number of pools with one.
+    /// The calling thread's workers, the innermost first: of one pool with several workers at most,
+    /// and of any number of pools with one.
     fn of_thread<'a>() -> impl Iterator<Item = &'a Self> {
         // SAFETY: `enter` sets them, and takes them back before they go.
         let fork = |fork: *const Self| unsafe { fork.as_ref() };

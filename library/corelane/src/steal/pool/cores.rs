@@ -35,7 +35,8 @@ pub(super) fn on<R>(_: usize, _: impl FnOnce() -> Result<R>) -> Result<R> {
     Err(std::io::ErrorKind::Unsupported.into())
 }
 
-/// A number for each worker, the same for those whose cores share the last cache, as far as the system tells it.
+/// A number for each worker, the same for those whose cores share the last cache, as far as the
+/// system tells it.
 pub fn domains(workers: impl Iterator<Item = usize>) -> Vec<usize> {
     let caches: Vec<Option<String>> = workers.map(shared_by).collect();
     let first = |cache| caches.iter().position(|other| other == cache).expect("itself at least");

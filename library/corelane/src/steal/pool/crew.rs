@@ -152,8 +152,8 @@ impl<T> Crew<T> {
 
     /// A worker has found nothing, and is about to sleep.
     fn tell_if_quiet(&self) {
-        // In this order: no more tasks come from outside, none waits there, and no worker has one. Another worker may be between its announcement and
-        // its look: it has taken none since.
+        // In this order: no more tasks come from outside, none waits there, and no worker has one.
+        // Another worker may be between its announcement and its look: it has taken none since.
         // Acquire ↔ Release in `end_when_done`: what was pushed from outside.
         let is_ending = self.phase.load(Ordering::Acquire) == ENDS;
         let is_empty = self.injector.is_empty();
@@ -225,7 +225,8 @@ enum State {
     Works,
     /// It has none, and is counted as searching.
     Searches,
-    /// It has announced that it sleeps, by this number. The thread that wakes it counts it as searching.
+    /// It has announced that it sleeps, by this number. The thread that wakes it counts it as
+    /// searching.
     Sleeps(u64),
 }
 
@@ -236,14 +237,16 @@ impl<T> core::fmt::Debug for Local<T> {
 }
 
 impl<T> Local<T> {
-    /// Pushes a task. If the worker's queue is full, the task goes to the list for those from outside.
+    /// Pushes a task. If the worker's queue is full, the task goes to the list for those from
+    /// outside.
     #[inline]
     pub fn push(&mut self, task: T) {
         self.keep(task);
         self.crew.idle.notify();
     }
 
-    /// Puts a task into the own queue, or, if that is full, into the list for those from outside. Whether the queue had room.
+    /// Puts a task into the own queue, or, if that is full, into the list for those from outside.
+    /// Whether the queue had room.
     #[inline]
     fn keep(&mut self, task: T) -> bool {
         let full = self.queue.try_push(task).err();
@@ -275,9 +278,10 @@ impl<T> Local<T> {
         Arc::ptr_eq(&self.crew, crew)
     }
 
-    /// Pushes a task that is likely to be the only one which the calling task pushes: no worker is woken for it. At the end of the calling task this worker runs it, or
-    /// wakes another worker if it has others, too. Whether no other worker knows of it until then: if the calling task may run for long, somebody should call
-    /// [`Handle::wake`](super::Handle::wake) after a while.
+    /// Pushes a task that is likely to be the only one which the calling task pushes: no worker is
+    /// woken for it. At the end of the calling task this worker runs it, or wakes another worker if
+    /// it has others, too. Whether no other worker knows of it until then: if the calling task may
+    /// run for long, somebody should call [`Handle::wake`](super::Handle::wake) after a while.
     #[inline]
     pub fn push_last(&mut self, task: T) -> bool {
         if self.has_last {
@@ -317,7 +321,8 @@ impl<T> Local<T> {
         self.crew.workers()
     }
 
-    /// Runs tasks: ready when the pool ends. The context's waker is woken when there may be something to do again.
+    /// Runs tasks: ready when the pool ends. The context's waker is woken when there may be
+    /// something to do again.
     pub(in crate::steal) fn poll(
         &mut self,
         context: &mut Context<'_>,
@@ -336,7 +341,8 @@ impl<T> Local<T> {
         Poll::Pending
     }
 
-    /// The next task. Pending if the worker sleeps: then the waker is woken when there may be something to do. `None` when it is over, or the pool ends.
+    /// The next task. Pending if the worker sleeps: then the waker is woken when there may be
+    /// something to do. `None` when it is over, or the pool ends.
     #[inline]
     pub(in crate::steal) fn next_until(
         &mut self,
@@ -462,7 +468,8 @@ impl<T> Local<T> {
         task
     }
 
-    /// One look: at the tasks from outside, at those that others have granted, and at those in the blocks in which others work.
+    /// One look: at the tasks from outside, at those that others have granted, and at those in the
+    /// blocks in which others work.
     fn look(&mut self) -> Option<T> {
         self.take_injected(self.batch)
             .or_else(|| if self.samples { self.sample() } else { None })

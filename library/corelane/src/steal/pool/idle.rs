@@ -1,16 +1,21 @@
 //! Which workers sleep, and how many search: so that a task wakes one of them, and not all.
 //!
-//! A thread that has pushed a task wakes a sleeper, unless a worker searches already: that one finds the task. The worker that ends the last search
-//! wakes another one if there is more to find. So sleepers wake one after the other, as long as there are tasks for them.
+//! A thread that has pushed a task wakes a sleeper, unless a worker searches already: that one
+//! finds the task. The worker that ends the last search wakes another one if there is more to find.
+//! So sleepers wake one after the other, as long as there are tasks for them.
 //!
 //! No task is forgotten while workers sleep:
 //!
-//! 1. *The thread that pushes finds a sleeper, or the sleeper finds the task*, as at each bell: a worker announces that it sleeps, has a fence, and looks at all queues once more. The
-//!    other thread pushes, has a fence, and looks for sleepers.
-//! 2. *If it finds that a worker searches, that worker finds the task.* A worker that gives up is counted out before its fence and last look, and one that has found another task before
-//!    the look with which it decides whether to wake another one.
-//! 3. *While a worker seizes tasks of a queue, others need not look there*: it tells them when it is done, as in 2, if there are more.
-//! 4. *A woken worker is counted as searching by the thread that wakes it*, while that has the bell's lock. So no thread relies on a search that never begins.
+//! 1. *The thread that pushes finds a sleeper, or the sleeper finds the task*, as at each bell: a
+//!    worker announces that it sleeps, has a fence, and looks at all queues once more. The other
+//!    thread pushes, has a fence, and looks for sleepers.
+//! 2. *If it finds that a worker searches, that worker finds the task.* A worker that gives up is
+//!    counted out before its fence and last look, and one that has found another task before the
+//!    look with which it decides whether to wake another one.
+//! 3. *While a worker seizes tasks of a queue, others need not look there*: it tells them when it
+//!    is done, as in 2, if there are more.
+//! 4. *A woken worker is counted as searching by the thread that wakes it*, while that has the
+//!    bell's lock. So no thread relies on a search that never begins.
 
 use core::fmt;
 use core::task::Waker;
@@ -63,13 +68,15 @@ impl Idle {
         }
     }
 
-    /// The fence of a thread that has pushed a task, and then looks whether another thread will call [`wake`](Self::wake).
+    /// The fence of a thread that has pushed a task, and then looks whether another thread will
+    /// call [`wake`](Self::wake).
     #[inline(always)]
     pub fn light_fence(&self) {
         self.bell.light_fence();
     }
 
-    /// Wakes a sleeper if there is more. Tasks that were pushed before a [light fence](Self::light_fence) are seen.
+    /// Wakes a sleeper if there is more. Tasks that were pushed before a [light
+    /// fence](Self::light_fence) are seen.
     pub fn wake(&self, is_more: impl FnOnce() -> bool) {
         // If the system refuses it, what is not seen now is seen the next time.
         _ = self.bell.heavy_fence();
@@ -88,10 +95,12 @@ impl Idle {
         self.searching.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A worker that has searched goes on to a task. If no other one searches, and there is more, it wakes one.
+    /// A worker that has searched goes on to a task. If no other one searches, and there is more,
+    /// it wakes one.
     pub fn found(&self, is_more: impl FnOnce() -> bool) {
         if self.end() {
-            // Pairs with the fence of a thread that has pushed a task, and found this worker searching.
+            // Pairs with the fence of a thread that has pushed a task, and found this worker
+            // searching.
             fence(Ordering::SeqCst);
             if is_more() {
                 self.notify();
@@ -101,11 +110,13 @@ impl Idle {
 
     /// A search ends. Whether no other worker searches.
     fn end(&self) -> bool {
-        // Minus one. Release ↔ the fence of a worker that is about to sleep: this one seizes nothing any more.
+        // Minus one. Release ↔ the fence of a worker that is about to sleep: this one seizes
+        // nothing any more.
         self.searching.fetch_add(u64::MAX, Ordering::Release) == 1
     }
 
-    /// A worker that has searched in vain is about to sleep, and looks once more. The sleeper's number, or `None` if it goes on to search.
+    /// A worker that has searched in vain is about to sleep, and looks once more. The sleeper's
+    /// number, or `None` if it goes on to search.
     pub fn announce(&self, waker: &Waker, is_more: impl FnOnce() -> bool) -> Option<u64> {
         self.end();
         let entry = self.bell.enter(waker);
@@ -125,7 +136,8 @@ impl Idle {
         }
     }
 
-    /// Whether the sleeper hasn't been woken. From now on `waker` wakes it. A woken one is counted as searching.
+    /// Whether the sleeper hasn't been woken. From now on `waker` wakes it. A woken one is counted
+    /// as searching.
     pub fn still_sleeps(&self, sleeper: u64, waker: &Waker) -> bool {
         self.bell.still_sleeps(sleeper, waker)
     }

@@ -6,7 +6,8 @@ use core::mem;
 use crate::memory::{AtomicU64, Mutex, Ordering};
 use crate::pad::Padded;
 
-/// A list behind a lock. Workers take several tasks at once, and look at its length without the lock.
+/// A list behind a lock. Workers take several tasks at once, and look at its length without the
+/// lock.
 pub(super) struct Injector<T> {
     len: Padded<AtomicU64>,
     list: Mutex<List<T>>,
@@ -50,7 +51,8 @@ impl<T> Injector<T> {
         self.len.store(list.tasks.len() as u64, Ordering::Relaxed);
     }
 
-    /// Takes the oldest of all, and gives up to `most` others to `keep`, which may refuse one, but not more than their share of one in `workers`.
+    /// Takes the oldest of all, and gives up to `most` others to `keep`, which may refuse one, but
+    /// not more than their share of one in `workers`.
     pub(super) fn take(
         &self,
         workers: usize,

@@ -1,7 +1,7 @@
 //! A pool of worker threads that steal each other's tasks.
 //!
-//! A task is a value: a path, a node, a closure, a request. One function runs them all. It gets the [`Local`] of the worker that runs the task, into which it
-//! pushes further tasks.
+//! A task is a value: a path, a node, a closure, a request. One function runs them all. It gets the
+//! [`Local`] of the worker that runs the task, into which it pushes further tasks.
 //!
 //! [`run`] borrows what it needs, runs tasks until there are no more, and returns:
 //!
@@ -44,11 +44,14 @@
 //! # What holds
 //!
 //! - Each task runs once, or is dropped if the pool is [cancelled](Pool::cancel) before.
-//! - No task waits in the queue of a worker that runs a long one while another worker sleeps: a worker that finds nothing else [seizes](super::bwos) it, unless another one is about to. So tasks may wait for each other, as long as
-//!   fewer wait than there are workers.
+//! - No task waits in the queue of a worker that runs a long one while another worker sleeps: a
+//!   worker that finds nothing else [seizes](super::bwos) it, unless another one is about to. So
+//!   tasks may wait for each other, as long as fewer wait than there are workers.
 //! - A worker looks for tasks from outside after 61 of its own, at the latest.
-//! - While no worker sleeps, a push costs a load more than that of the plain queue. A push wakes one worker, if none searches; that one wakes the next one if there is more.
-//! - A task that panics ends alone. The first panic comes out of [`run`] or [`Pool::finish`] when all other tasks are done.
+//! - While no worker sleeps, a push costs a load more than that of the plain queue. A push wakes
+//!   one worker, if none searches; that one wakes the next one if there is more.
+//! - A task that panics ends alone. The first panic comes out of [`run`] or [`Pool::finish`] when
+//!   all other tasks are done.
 
 mod cores;
 pub(super) mod crew;
@@ -85,7 +88,8 @@ pub enum Order {
     /// The oldest: no task waits for ever.
     #[default]
     Fifo,
-    /// The newest: for computations that fork and join. Other workers steal the oldest, one at a time.
+    /// The newest: for computations that fork and join. Other workers steal the oldest, one at a
+    /// time.
     Lifo,
 }
 
@@ -136,12 +140,15 @@ impl Options {
         Self { order, ..self }
     }
 
-    /// Tasks that fit into the queue of each worker. Further ones go to the list for tasks from outside, which grows; a [`join`](super::fork_join::Fork::join) makes both of its calls then, one after the other. Default: 2048.
+    /// Tasks that fit into the queue of each worker. Further ones go to the list for tasks from
+    /// outside, which grows; a [`join`](super::fork_join::Fork::join) makes both of its calls then,
+    /// one after the other. Default: 2048.
     pub fn capacity(self, capacity: usize) -> Self {
         Self { capacity, ..self }
     }
 
-    /// How a worker waits that has nothing to do. Default: it looks again for some microseconds, and then sleeps.
+    /// How a worker waits that has nothing to do. Default: it looks again for some microseconds,
+    /// and then sleeps.
     pub fn strategy(self, strategy: Strategy) -> Self {
         Self { strategy, ..self }
     }
@@ -151,20 +158,25 @@ impl Options {
         Self { policy, ..self }
     }
 
-    /// Whether a worker first tries to steal from a random block of each queue: so it steals more likely from longer queues, and many thieves of one queue don't meet at its oldest
-    /// block. For many workers, [oldest first](Order::Fifo), with many tasks in their queues; with few a worker looks once more in vain. Default: no.
+    /// Whether a worker first tries to steal from a random block of each queue: so it steals more
+    /// likely from longer queues, and many thieves of one queue don't meet at its oldest block. For
+    /// many workers, [oldest first](Order::Fifo), with many tasks in their queues; with few a
+    /// worker looks once more in vain. Default: no.
     pub fn sample(self, samples: bool) -> Self {
         Self { samples, ..self }
     }
 
-    /// The core of each worker, by the system's numbers; in turn, if there are more workers. A thread that the pool starts runs on its core only; the calling thread of
-    /// [`run`] and of [`fork_join::Pool::run`](super::fork_join::Pool::run) is left where it is. Workers whose cores share the last cache steal from each other first. On Linux; elsewhere no
-    /// worker can be started so. Default: the system decides.
+    /// The core of each worker, by the system's numbers; in turn, if there are more workers. A
+    /// thread that the pool starts runs on its core only; the calling thread of [`run`] and of
+    /// [`fork_join::Pool::run`](super::fork_join::Pool::run) is left where it is. Workers whose
+    /// cores share the last cache steal from each other first. On Linux; elsewhere no worker can be
+    /// started so. Default: the system decides.
     pub fn cores(self, cores: impl IntoIterator<Item = usize>) -> Self {
         Self { cores: cores.into_iter().collect(), ..self }
     }
 
-    /// The domain of each worker, such as a NUMA node: a worker steals from the others of its domain first. Default: those that share a cache, if it is known on which
+    /// The domain of each worker, such as a NUMA node: a worker steals from the others of its
+    /// domain first. Default: those that share a cache, if it is known on which
     /// [cores](Self::cores) they run.
     pub fn domains(self, domains: impl IntoIterator<Item = usize>) -> Self {
         Self { domains: domains.into_iter().collect(), ..self }
@@ -213,11 +225,13 @@ pub struct Counts {
     pub sleeps: u64,
 }
 
-/// Runs tasks, and those that they push, until there are no more. The calling thread is one of the workers.
+/// Runs tasks, and those that they push, until there are no more. The calling thread is one of the
+/// workers.
 ///
 /// # Errors
 ///
-/// If there is no memory for the queues, or the system refuses a thread or a [core](Options::cores): then no task has been run.
+/// If there is no memory for the queues, or the system refuses a thread or a
+/// [core](Options::cores): then no task has been run.
 ///
 /// # Panics
 ///
@@ -275,7 +289,8 @@ pub struct Work<'a, T> {
 }
 
 impl<T> Work<'_, T> {
-    /// Runs up to 256 tasks. Ready when the pool ends; pending, it must be polled again when the context's waker is woken.
+    /// Runs up to 256 tasks. Ready when the pool ends; pending, it must be polled again when the
+    /// context's waker is woken.
     pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         self.local.poll(context, self.run)
     }
@@ -297,7 +312,9 @@ impl<T> fmt::Debug for Work<'_, T> {
     }
 }
 
-/// Worker threads that take tasks from outside, too. Dropped, it [finishes](Self::finish), but for the panic. A forked process has none of the threads: there, its end does nothing, and drops no task.
+/// Worker threads that take tasks from outside, too. Dropped, it [finishes](Self::finish), but for
+/// the panic. A forked process has none of the threads: there, its end does nothing, and drops no
+/// task.
 pub struct Pool<T> {
     crew: Arc<Crew<T>>,
     threads: Vec<JoinHandle<()>>,
@@ -310,7 +327,8 @@ impl<T: Send + 'static> Pool<T> {
     ///
     /// # Errors
     ///
-    /// If there is no memory for the queues, or the system refuses a thread or a [core](Options::cores).
+    /// If there is no memory for the queues, or the system refuses a thread or a
+    /// [core](Options::cores).
     pub fn new(
         options: Options,
         run: impl Fn(&mut Local<T>, T) + Send + Sync + 'static,
@@ -318,7 +336,8 @@ impl<T: Send + 'static> Pool<T> {
         Self::with_driver(options, run, sleep)
     }
 
-    /// As [`new`](Self::new). The thread of each worker calls `drive`, which must [poll](Work::poll) the worker until it is ready, and may do something else between, such as
+    /// As [`new`](Self::new). The thread of each worker calls `drive`, which must
+    /// [poll](Work::poll) the worker until it is ready, and may do something else between, such as
     /// to wait for the system's events.
     ///
     /// # Errors
@@ -379,7 +398,8 @@ impl<T> Pool<T> {
         self.crew.injector.len()
     }
 
-    /// Blocks the thread until all tasks that were pushed before, and those that they have pushed, are done, and all workers sleep. A task of the pool would wait for itself.
+    /// Blocks the thread until all tasks that were pushed before, and those that they have pushed,
+    /// are done, and all workers sleep. A task of the pool would wait for itself.
     pub fn wait_until_idle(&self) {
         self.crew.wait_until_quiet();
     }
@@ -407,7 +427,8 @@ impl<T> Pool<T> {
         }
         end(&self.crew);
         let own = thread::current().id();
-        // A task of the pool may own it: then nobody waits for the workers, which may wait for that task.
+        // A task of the pool may own it: then nobody waits for the workers, which may wait for that
+        // task.
         let is_own = self.threads.iter().any(|thread| thread.thread().id() == own);
         for thread in self.threads.drain(..).filter(|_| !is_own) {
             // A worker catches the panics of its tasks.
@@ -449,7 +470,8 @@ impl<T> Handle<T> {
         self.crew.inject(task).map_err(Closed)
     }
 
-    /// Wakes a worker that sleeps, if there is one, and a task that nobody runs: for those that were [pushed last](Local::push_last).
+    /// Wakes a worker that sleeps, if there is one, and a task that nobody runs: for those that
+    /// were [pushed last](Local::push_last).
     pub fn wake(&self) {
         self.crew.wake();
     }

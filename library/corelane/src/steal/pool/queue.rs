@@ -5,7 +5,8 @@ use crate::Config;
 use crate::queue::{CapacityError, TryPopError, TryPushError};
 use crate::steal::bwos::{Loot, fifo, lifo};
 
-/// Slots of a block: thieves take from full blocks without a heavy fence, and the owner goes to the next one for about as many nanoseconds.
+/// Slots of a block: thieves take from full blocks without a heavy fence, and the owner goes to the
+/// next one for about as many nanoseconds.
 const LIFO_BLOCK: usize = 32;
 /// Fewer, so that tasks which events have woken together are in several blocks.
 const FIFO_BLOCK: usize = 8;

@@ -4,7 +4,8 @@ use alloc::vec::Vec;
 
 use crate::random::Random;
 
-/// How a worker chooses the queue from which it tries to steal first. If there is nothing, it goes round all others.
+/// How a worker chooses the queue from which it tries to steal first. If there is nothing, it goes
+/// round all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Policy {
@@ -35,7 +36,8 @@ pub struct Victims {
 }
 
 impl Victims {
-    /// Of a worker. `domains[n]` is the domain of worker n; if it is empty, all are near each other.
+    /// Of a worker. `domains[n]` is the domain of worker n; if it is empty, all are near each
+    /// other.
     pub fn new(policy: Policy, own: usize, workers: usize, domains: &[usize]) -> Self {
         let is_near = |&other: &usize| domains.get(other) == domains.get(own);
         let all = (1..workers).map(|distance| (own + distance) % workers);
@@ -45,7 +47,8 @@ impl Victims {
         Self { policy, random: Random::new(own as u64), others, near, last: 0 }
     }
 
-    /// Calls `steal` with one worker after the other until it returns something: those of the own domain first.
+    /// Calls `steal` with one worker after the other until it returns something: those of the own
+    /// domain first.
     pub fn find<R>(
         &mut self,
         len: impl Fn(usize) -> usize,

@@ -1,7 +1,7 @@
 //! Checks that must fail: each is run on a queue with a bug that the check must find.
 //!
-//! A broken queue runs in a process of its own, a copy of the test. So it may overflow its stack, and its panics are
-//! shown only if the bug is not found.
+//! A broken queue runs in a process of its own, a copy of the test. So it may overflow its stack,
+//! and its panics are shown only if the bug is not found.
 
 use std::env;
 use std::process::{Child, Command, Output, Stdio};
@@ -15,7 +15,8 @@ type Broken = (&'static str, fn());
 /// The sources of broken queues.
 const SOURCES: [&str; 2] = ["ring.rs", "locked.rs"];
 
-/// Runs a check on the queue without a bug, which must pass, and on broken ones, each of which must fail.
+/// Runs a check on the queue without a bug, which must pass, and on broken ones, each of which must
+/// fail.
 ///
 /// `test` is the path of the test that calls this, with the name of the crate.
 pub fn passes_and_fails(test: &str, sound: fn(), broken: &[Broken]) {

@@ -1,4 +1,5 @@
-//! Every byte that a queue takes from the global allocator is given back (row `memory_never_returned`).
+//! Every byte that a queue takes from the global allocator is given back (row
+//! `memory_never_returned`).
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -61,8 +62,8 @@ pub fn memory_never_returned<T: Item>(subject: &Single<T>) {
     assert_eq!(TAKEN.get(), before, "bytes are taken and not given back");
 }
 
-/// Pushes a million items into an unbounded queue and pops them. The queue then keeps at most `kept` bytes, and none
-/// when it is dropped (row `memory_never_returned`).
+/// Pushes a million items into an unbounded queue and pops them. The queue then keeps at most
+/// `kept` bytes, and none when it is dropped (row `memory_never_returned`).
 pub fn burst<Q: Queue<u64>>(kept: impl Fn(Config) -> isize) {
     let config = Config::new(1000);
     let without = TAKEN.get();
@@ -81,7 +82,8 @@ pub fn burst<Q: Queue<u64>>(kept: impl Fn(Config) -> isize) {
     assert_eq!(TAKEN.get(), without, "bytes are taken and not given back");
 }
 
-/// As [`burst`], beside an idle producer and an idle consumer, which were used at other places of the list.
+/// As [`burst`], beside an idle producer and an idle consumer, which were used at other places of
+/// the list.
 pub fn burst_beside_idle_handles<Q: Queue<u64>>(kept: isize) {
     let without = TAKEN.get();
     let (mut tx, mut rx) = Q::with(Config::new(1000)).expect("this capacity is possible");
@@ -105,8 +107,9 @@ pub fn burst_beside_idle_handles<Q: Queue<u64>>(kept: isize) {
 /// Handles of a side that exist at the same time in [`handles_come_and_go`].
 pub const AT_ONCE: isize = 100;
 
-/// Clones and drops handles of each side tens of thousands of times, one by one and sometimes [`AT_ONCE`] together. The
-/// queue keeps at most `kept` bytes until it is dropped (row `memory_never_returned`).
+/// Clones and drops handles of each side tens of thousands of times, one by one and sometimes
+/// [`AT_ONCE`] together. The queue keeps at most `kept` bytes until it is dropped (row
+/// `memory_never_returned`).
 pub fn handles_come_and_go<Q: Queue<u64>>(kept: isize) {
     let (mut tx, mut rx) = Q::with(Config::new(8)).expect("this capacity is possible");
     let before = TAKEN.get();
@@ -148,9 +151,10 @@ fn with_memory<R>(left: usize, work: impl FnOnce() -> R) -> R {
     answer
 }
 
-/// A push into an unbounded queue says full and returns the item, whichever of its allocations fails. Items can be
-/// popped without memory. When there is memory again, pushes succeed. Idle handles, if the queue may have several,
-/// protect nodes that could be freed otherwise. All memory is freed in the end.
+/// A push into an unbounded queue says full and returns the item, whichever of its allocations
+/// fails. Items can be popped without memory. When there is memory again, pushes succeed. Idle
+/// handles, if the queue may have several, protect nodes that could be freed otherwise. All memory
+/// is freed in the end.
 pub fn out_of_memory<Q: Queue<u64>>() {
     let before = TAKEN.get();
     for left in 0..5 {

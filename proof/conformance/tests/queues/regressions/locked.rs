@@ -1,7 +1,7 @@
 //! A queue behind a lock, for any number of handles, with bugs that can be switched on.
 //!
-//! An item that comes twice is copied bit by bit. This is harmless for numbers, and for items of a ledger, which can be
-//! dropped twice.
+//! An item that comes twice is copied bit by bit. This is harmless for numbers, and for items of a
+//! ledger, which can be dropped twice.
 
 use std::collections::VecDeque;
 use std::mem::ManuallyDrop;
@@ -35,7 +35,8 @@ pub enum Bug {
     StaysInStoreBuffer,
     /// An empty slice counts as a slice of one item.
     ZeroIsOne,
-    /// Items that are pushed between the look for an item and the look for the producers are not looked for.
+    /// Items that are pushed between the look for an item and the look for the producers are not
+    /// looked for.
     ClosedAfterOneLook,
     /// A side counts as gone as soon as one of its handles is gone.
     ClosedByAnyHandle,
@@ -51,7 +52,8 @@ pub enum Bug {
     LateSlicesSpill,
     /// Consumers read the oldest item before they claim it.
     LooksBeforeItTakes,
-    /// A consumer skips a slot whose producer has not finished. An item that is written into the slot later is lost.
+    /// A consumer skips a slot whose producer has not finished. An item that is written into the
+    /// slot later is lost.
     SkipsHole,
     /// A consumer that finds a slot whose producer has not finished waits for ever.
     WaitsAtHole,
@@ -158,7 +160,8 @@ impl<T> Shared<T> {
         Ok(Self { bug, capacity, state: Mutex::new(state) })
     }
 
-    /// Takes the lock. A waiting thread retries and doesn't sleep: a sleeping thread would delay others.
+    /// Takes the lock. A waiting thread retries and doesn't sleep: a sleeping thread would delay
+    /// others.
     fn lock(&self) -> MutexGuard<'_, State<T>> {
         loop {
             match self.state.try_lock() {
@@ -202,7 +205,8 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Counts a dropped handle of this side. The last handle of both sides drops the items that are left.
+    /// Counts a dropped handle of this side. The last handle of both sides drops the items that are
+    /// left.
     fn leave(&self, side: usize) {
         let others =
             |state: &State<T>| state.handles.iter().map(|side| side.present).sum::<usize>();

@@ -1,6 +1,7 @@
-//! Bugs that real queues had. For each row of the project's list that can apply to a queue of the library there is a
-//! test on every queue, named after the row. The same check runs on queues that have the bug, and must fail. Queues
-//! with several handles a side have checks of their own, in `several.rs`; byte records have more, in `bytes.rs`.
+//! Bugs that real queues had. For each row of the project's list that can apply to a queue of the
+//! library there is a test on every queue, named after the row. The same check runs on queues that
+//! have the bug, and must fail. Queues with several handles a side have checks of their own, in
+//! `several.rs`; byte records have more, in `bytes.rs`.
 //!
 //! | row | where it is tested, or queues for which it is to be tested |
 //! |---|---|
@@ -64,7 +65,8 @@ macro_rules! rows_of_owned {
     };
 }
 
-/// The rows whose checks observe only one thread: not for `mcring-sane`, which has another thread for its timer.
+/// The rows whose checks observe only one thread: not for `mcring-sane`, which has another thread
+/// for its timer.
 macro_rules! rows_of_one_thread {
     ($with:ident! $($args:tt)*) => {
         $with! { $($args)*
@@ -148,8 +150,8 @@ use corelane_conformance::{
     Item, capacity, chunks, closing, drops, items, observers, order, stress, wrap,
 };
 
-/// Queues between one producer and one consumer, and all bounded queues, refuse impossible items. An unbounded queue
-/// between several threads allocates memory for an item only when it is pushed.
+/// Queues between one producer and one consumer, and all bounded queues, refuse impossible items.
+/// An unbounded queue between several threads allocates memory for an item only when it is pushed.
 pub(crate) fn huge<Q: Queue<items::Huge>>() {
     if Q::INFO.bounded || Q::INFO.sides == Sides::OneToOne {
         items::huge(Q::with);
@@ -191,7 +193,8 @@ fn the_table_is_right() {
     assert_eq!(tested, told);
 }
 
-/// An unbounded queue frees the memory of a burst, except for the memory that its page says it keeps.
+/// An unbounded queue frees the memory of a burst, except for the memory that its page says it
+/// keeps.
 #[test]
 fn memory_never_returned_after_a_burst() {
     use corelane::line_ring::LineRing;
@@ -223,8 +226,8 @@ fn retired_nodes(hazards: isize) -> isize {
     (256 + 63 + 3 * hazards + 63 * hazards / 2) * 24
 }
 
-/// A push into an unbounded queue says full if there is no memory for a node, a ring, or an item's box, and succeeds
-/// when there is memory again.
+/// A push into an unbounded queue says full if there is no memory for a node, a ring, or an item's
+/// box, and succeeds when there is memory again.
 #[test]
 fn out_of_memory() {
     use corelane::list::{linked::Dspsc, michael_scott::Msq};
@@ -251,7 +254,8 @@ fn memory_never_returned_of_handles() {
     leaks::handles_come_and_go::<LcrqAny>(records(2));
 }
 
-/// No queue is made without memory: queues between one producer and one consumer, and bounded queues, return an error.
+/// No queue is made without memory: queues between one producer and one consumer, and bounded
+/// queues, return an error.
 #[test]
 fn no_memory_for_a_queue() {
     macro_rules! without_memory {
@@ -275,8 +279,8 @@ fn no_memory_for_a_queue() {
 /// Ids of the queues that can say full at exactly the number of items asked for.
 const EXACT: [&str; 7] = ["lq", "llq", "blq", "ring", "ring-rts", "ring-hts", "locked"];
 
-/// If the queue can be exact: checks that it is full at exactly the number of items asked for, at every offset.
-/// Otherwise: checks that it refuses to be exact.
+/// If the queue can be exact: checks that it is full at exactly the number of items asked for, at
+/// every offset. Otherwise: checks that it refuses to be exact.
 fn is_exact_or_refuses<T: Item, Q: Queue<T>>(is_exact: bool) {
     for asked in [1, 2, 3, 5, 64, 100, 1000] {
         let queue = Q::with(Config::new(asked).exact());

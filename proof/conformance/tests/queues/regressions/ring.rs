@@ -1,9 +1,10 @@
 // Above 500 lines: one test for each known bug that a ring can have.
 
-//! A plain ring with bugs that can be switched on. All bugs are in one file because they share one ring.
+//! A plain ring with bugs that can be switched on. All bugs are in one file because they share one
+//! ring.
 //!
-//! Slots are locked and handles lend private buffers, so that no bug is undefined behaviour: an item that would be
-//! corrupt in a real ring is lost, doubled or out of order here.
+//! Slots are locked and handles lend private buffers, so that no bug is undefined behaviour: an
+//! item that would be corrupt in a real ring is lost, doubled or out of order here.
 
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -47,7 +48,8 @@ pub enum Bug {
     SubtractsIndices,
     /// Observers subtract as if counters never wrapped.
     SubtractsSaturating,
-    /// Items that are pushed between the look for an item and the look for the producer are not looked for.
+    /// Items that are pushed between the look for an item and the look for the producer are not
+    /// looked for.
     ClosedAfterOneLook,
     /// The producer refreshes its copy of the consumer's counter, but answers from the old copy.
     FullByOldCopy,
@@ -406,7 +408,8 @@ pub struct Rx<T> {
     write_shadow: u64,
     /// The value of `write` before the last operation, for [`Bug::LoadsWriteEarly`].
     write_early: u64,
-    /// The value of `write` that an observer last loaded, for [`Bug::ViewOf8Bits`] and [`Bug::ViewOf16Bits`].
+    /// The value of `write` that an observer last loaded, for [`Bug::ViewOf8Bits`] and
+    /// [`Bug::ViewOf16Bits`].
     view: u64,
     /// The oldest items of the queue, to be lent.
     buffer: VecDeque<MaybeUninit<T>>,
@@ -514,8 +517,8 @@ impl<T> Consumer for Rx<T> {
     }
 }
 
-// SAFETY: the lent items are in a private buffer. Some bugs lend an item twice, and are found with items that can be
-// dropped twice.
+// SAFETY: the lent items are in a private buffer. Some bugs lend an item twice, and are found with
+// items that can be dropped twice.
 unsafe impl<T> LendItems for Rx<T> {
     fn filled_up_to(&mut self, wanted: usize) -> usize {
         let write = self.observed_write();

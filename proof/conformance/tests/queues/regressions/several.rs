@@ -1,7 +1,7 @@
 //! The rows on queues with several handles a side, and on locked queues that have the bug.
 
-/// The rows that apply to queues with several handles a side: the row, its check, and the bugs that the check must
-/// find.
+/// The rows that apply to queues with several handles a side: the row, its check, and the bugs that
+/// the check must find.
 macro_rules! rows_of_several {
     ($with:ident! $($args:tt)*) => {
         $with! { $($args)*

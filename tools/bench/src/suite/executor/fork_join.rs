@@ -1,4 +1,5 @@
-//! Computations that fork and join: Fibonacci numbers, whose calls do nothing else, the sum of a slice, and scopes of tasks that take a while.
+//! Computations that fork and join: Fibonacci numbers, whose calls do nothing else, the sum of a
+//! slice, and scopes of tasks that take a while.
 //!
 //! To add a peer: implement [`Engine`], and add a line to [`entries`].
 

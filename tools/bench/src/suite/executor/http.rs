@@ -1,4 +1,5 @@
-//! HTTP: hyper, served by an executor, and loaded over the loopback by a thread of this process, or by wrk.
+//! HTTP: hyper, served by an executor, and loaded over the loopback by a thread of this process, or
+//! by wrk.
 
 mod load;
 mod servers;

@@ -1,4 +1,5 @@
-//! `lane bench executor`: tasks that are spawned, wake each other, yield, fan out, and follow each other; computations that fork and join.
+//! `lane bench executor`: tasks that are spawned, wake each other, yield, fan out, and follow each
+//! other; computations that fork and join.
 //!
 //! To add an executor: implement [`Executor`], and add a line to [`entries`].
 

@@ -49,7 +49,8 @@ pub struct IpcArgs {
     #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "items")]
     pub duration: Option<Duration>,
 
-    /// Records of one `rtt` or `stream` measurement, and kills of one `kill`, instead of a duration.
+    /// Records of one `rtt` or `stream` measurement, and kills of one `kill`, instead of a
+    /// duration.
     #[arg(long, value_name = "N")]
     pub items: Option<NonZeroU64>,
 

@@ -1,4 +1,5 @@
-//! `iceoryx2`, which publishes and subscribes. It brings a hundred crates, so it has a feature of its own.
+//! `iceoryx2`, which publishes and subscribes. It brings a hundred crates, so it has a feature of
+//! its own.
 
 use std::process::Command;
 

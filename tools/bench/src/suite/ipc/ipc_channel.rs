@@ -1,4 +1,5 @@
-//! `ipc-channel`: a Unix socket of packets. Its handles pass between processes only through another channel.
+//! `ipc-channel`: a Unix socket of packets. Its handles pass between processes only through another
+//! channel.
 
 use std::fs::{remove_dir, remove_file};
 use std::os::fd::OwnedFd;

@@ -162,8 +162,8 @@ pub(super) fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
 }
 
-/// Kills processes that push, and processes that pop, in turn. The value is the time in milliseconds in which a lane is opened after a kill, at
-/// the 99th percentile.
+/// Kills processes that push, and processes that pop, in turn. The value is the time in
+/// milliseconds in which a lane is opened after a kill, at the 99th percentile.
 fn measure<K: Killed>(starter: &Starter<'_>) -> Result<Sample, String> {
     let before = descriptors();
     let mut run = Run::<K>::new(starter)?;
@@ -223,7 +223,8 @@ impl<'a, K: Killed> Run<'a, K> {
         Instant::now() + Duration::from_micros(self.random.next() % MOST_LIFE_US)
     }
 
-    /// A record that came from the lane of this index. In-flight records may be missing, if a process that passes them on was killed.
+    /// A record that came from the lane of this index. In-flight records may be missing, if a
+    /// process that passes them on was killed.
     fn see(&mut self, lane: usize, number: Option<u64>, may_miss: u64) {
         match number {
             Some(number) if number >= self.next[lane] => {

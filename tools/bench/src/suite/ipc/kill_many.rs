@@ -1,5 +1,5 @@
-//! Processes that push in lanes of their own, and processes that pop from all of them: all are killed at random moments and replaced, while the
-//! others go on.
+//! Processes that push in lanes of their own, and processes that pop from all of them: all are
+//! killed at random moments and replaced, while the others go on.
 
 use std::collections::HashMap;
 use std::process::Child;
@@ -137,13 +137,15 @@ impl<'a> Run<'a> {
         bits[word] |= bit;
     }
 
-    /// Ends all processes that push, takes what is left, and counts what is missing but what `in_hand` killed processes may have had.
+    /// Ends all processes that push, takes what is left, and counts what is missing but what
+    /// `in_hand` killed processes may have had.
     fn finish(mut self, in_hand: u64) -> Result<Kills, String> {
         for pusher in &mut self.processes[..PUSHERS] {
             pusher.kill().and_then(|()| pusher.wait()).map_err(text)?;
         }
         self.open = None;
-        // Those that pass on find out that nobody pushes any more, and end. Then this side finds out, too.
+        // Those that pass on find out that nobody pushes any more, and end. Then this side finds
+        // out, too.
         while let Some(record) = self.rx.pop() {
             self.see(record);
         }

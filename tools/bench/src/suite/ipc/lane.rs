@@ -202,7 +202,8 @@ pub(super) fn words_mut(record: &mut [u8]) -> &mut [u64] {
     FromBytes::mut_from_bytes(record).unwrap_or_default()
 }
 
-/// The measurements of lanes that carry `$carried`, which `$create` makes for a number of records of `W` words.
+/// The measurements of lanes that carry `$carried`, which `$create` makes for a number of records
+/// of `W` words.
 macro_rules! links {
     ($link:ident carries $carried:ty, $tx:ty, $rx:ty, $create:expr) => {
         impl<const W: usize> Link<W> for $link {

@@ -1,4 +1,5 @@
-//! `lane bench ipc`: queues between processes: this one, and a second one that it starts for each measurement.
+//! `lane bench ipc`: queues between processes: this one, and a second one that it starts for each
+//! measurement.
 //!
 //! The second process is the same program with the command `peer`, which calls [`be_peer`].
 
@@ -48,7 +49,8 @@ pub const PEER: &str = "ipc-peer";
 /// Sizes of records, in bytes.
 pub(crate) const RECORD_BYTES: [usize; 5] = [8, 64, 1024, 16 << 10, 64 << 10];
 
-/// Most bytes of a queue's records: enough that neither side waits for the other one at each record.
+/// Most bytes of a queue's records: enough that neither side waits for the other one at each
+/// record.
 pub(crate) const MOST_BYTES: usize = 4 << 20;
 
 /// All entries. To add one: implement [`Link`], and add a line.
@@ -130,14 +132,15 @@ trait Link<const W: usize>: 'static {
 
 /// A sending side.
 trait Tx<const W: usize> {
-    /// Sends the record of a number, after a wait for room. False if the other process has closed its side.
+    /// Sends the record of a number, after a wait for room. False if the other process has closed
+    /// its side.
     fn put(&mut self, number: u64) -> bool;
 }
 
 /// A receiving side.
 trait Rx<const W: usize> {
-    /// The number of the next record, after a wait for it. `None` if it is damaged, or if the other process has closed its side and no
-    /// record is left.
+    /// The number of the next record, after a wait for it. `None` if it is damaged, or if the other
+    /// process has closed its side and no record is left.
     fn get(&mut self) -> Option<u64>;
 }
 
@@ -290,10 +293,11 @@ impl Starter<'_> {
     }
 }
 
-/// Repeats a step until the time is over. Returns how often, its time, and what this thread took, without the warm-up.
+/// Repeats a step until the time is over. Returns how often, its time, and what this thread took,
+/// without the warm-up.
 ///
-/// The second process starts during the first step, which the caller makes before. So there is one place that makes steps, and
-/// the compiler inlines them.
+/// The second process starts during the first step, which the caller makes before. So there is one
+/// place that makes steps, and the compiler inlines them.
 fn repeat(
     length: Length,
     chunk: u64,

@@ -1,4 +1,5 @@
-//! The system's message queues. They don't tell that the other side is gone, so a side that goes makes the calls of the other one fail.
+//! The system's message queues. They don't tell that the other side is gone, so a side that goes
+//! makes the calls of the other one fail.
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd};
@@ -61,7 +62,8 @@ fn give(bytes: usize, capacity: usize, child: &mut Command) -> Result<(File, i32
     Ok((file, number))
 }
 
-/// The other side shares the flag: its calls fail instead of sleeping. A call that sleeps already needs a message, or room for one.
+/// The other side shares the flag: its calls fail instead of sleeping. A call that sleeps already
+/// needs a message, or room for one.
 impl<const SENDS: bool> Drop for Side<SENDS> {
     fn drop(&mut self) {
         let _ = mq_set_nonblock(&self.mq);

@@ -1,4 +1,5 @@
-//! Other crates whose queues are in shared memory. Their sides don't learn that the other one is gone: a last record tells it.
+//! Other crates whose queues are in shared memory. Their sides don't learn that the other one is
+//! gone: a last record tells it.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -87,7 +88,8 @@ impl<const W: usize> Try<W> for spsc::Producer<Record<W>> {
     }
 }
 
-/// Reads each record in place, and gives slots back when it has read all that it knows of, as its documentation does.
+/// Reads each record in place, and gives slots back when it has read all that it knows of, as its
+/// documentation does.
 impl<const W: usize> Rx<W> for spsc::Consumer<Record<W>> {
     #[inline(always)]
     fn get(&mut self) -> Option<u64> {

@@ -1,4 +1,5 @@
-//! Several threads of each process: those of one ask, and those of the other answer. Any thread may answer, and get any answer.
+//! Several threads of each process: those of one ask, and those of the other answer. Any thread may
+//! answer, and get any answer.
 
 use std::process::Command;
 use std::thread;
@@ -9,10 +10,12 @@ use crate::sample::Sample;
 use crate::suite::wait::Strategy;
 use crate::suite::wait::Usage;
 
-/// Round trips between two looks at the clock. With some queues and many threads one takes a second.
+/// Round trips between two looks at the clock. With some queues and many threads one takes a
+/// second.
 const CHUNK: u64 = 1;
 
-/// Handles, one for each thread, and the number of the descriptor by which the child opens the queue.
+/// Handles, one for each thread, and the number of the descriptor by which the child opens the
+/// queue.
 pub(super) type Many<H> = Result<(Vec<H>, i32), String>;
 
 /// A queue from the threads of one process to those of the other, for records of a word.

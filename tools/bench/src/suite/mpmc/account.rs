@@ -88,7 +88,8 @@ impl Checks {
     }
 }
 
-/// Counts an event that never happens in a correct queue. A call, so that the counter needs no register in loops.
+/// Counts an event that never happens in a correct queue. A call, so that the counter needs no
+/// register in loops.
 #[cold]
 #[inline(never)]
 fn one_more(count: u64) -> u64 {
@@ -123,8 +124,8 @@ impl Account {
         self.producers.load(Ordering::Acquire) == 0 && self.missing.load(Ordering::Relaxed) <= 0
     }
 
-    /// Lets a consumer pop until no items are left, or until no consumer has found an item for `patience`: then the
-    /// rest counts as lost. `pop` returns how many items it popped.
+    /// Lets a consumer pop until no items are left, or until no consumer has found an item for
+    /// `patience`: then the rest counts as lost. `pop` returns how many items it popped.
     pub(crate) fn settle(&self, patience: Duration, mut pop: impl FnMut() -> u64) {
         let (mut seen, mut since) = (0, Instant::now());
         while !self.is_settled() {

@@ -18,8 +18,9 @@ const TESTS: [Test; 5] =
 /// The options of measurements between several threads.
 #[derive(Debug, Clone, Args)]
 pub struct MpmcArgs {
-    /// Queues and peers to measure, by id, module or crate (see `lane list`); if none is named, all bounded ones
-    /// between several threads, with bbq-spsc and rtrb where there is one thread a side.
+    /// Queues and peers to measure, by id, module or crate (see `lane list`); if none is named, all
+    /// bounded ones between several threads, with bbq-spsc and rtrb where there is one thread a
+    /// side.
     #[arg(value_name = "QUEUE")]
     pub queues: Vec<String>,
 
@@ -45,12 +46,13 @@ pub struct MpmcArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1")]
     pub batch: Vec<Positive>,
 
-    /// Length of one measurement, such as 30ms or 2s [default: 40ms; with more than four threads a core: 10ms for each;
-    /// profiling: 200ms; full-empty: 5ms].
+    /// Length of one measurement, such as 30ms or 2s [default: 40ms; with more than four threads a
+    /// core: 10ms for each; profiling: 200ms; full-empty: 5ms].
     #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "items")]
     pub duration: Option<Duration>,
 
-    /// Items that are popped at least in one measurement, instead of a duration; not for `overwrite`.
+    /// Items that are popped at least in one measurement, instead of a duration; not for
+    /// `overwrite`.
     #[arg(long, value_name = "N")]
     pub items: Option<NonZeroU64>,
 
@@ -62,8 +64,8 @@ pub struct MpmcArgs {
     #[arg(long, value_enum, value_delimiter = ',', default_value = "apart,mixed,free")]
     pub placement: Vec<Placement>,
 
-    /// What a thread does before it retries at a full or empty queue. With more threads than cores, those that would
-    /// never yield yield.
+    /// What a thread does before it retries at a full or empty queue. With more threads than cores,
+    /// those that would never yield yield.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "pause-yield")]
     pub wait: Vec<Wait>,
 

@@ -24,8 +24,8 @@ pub(super) struct Member {
 
 /// A thread's work before each operation.
 pub(super) trait Effort: Sized {
-    /// Operations between two checks whether the time is over: so few that they take no time, and so many that the
-    /// checks cost nothing.
+    /// Operations between two checks whether the time is over: so few that they take no time, and
+    /// so many that the checks cost nothing.
     const CHUNK: u64;
 
     fn of(member: Member) -> Self;
@@ -115,7 +115,8 @@ impl Timetable {
         let clock = Clock::get();
         let rate = if member.produces { PRODUCER_RATE } else { CONSUMER_RATE };
         let interval = clock.ticks(1_000_000_000 / rate);
-        // Spread evenly: if all threads' operations were due at the same times, they would always collide.
+        // Spread evenly: if all threads' operations were due at the same times, they would always
+        // collide.
         let share = (f64::from(member.number) * 0.618_034).fract();
         let due = clock.now() + (interval as f64 * share) as u64;
         Self { clock, due, interval, wait: member.wait }

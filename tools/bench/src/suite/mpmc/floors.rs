@@ -1,4 +1,5 @@
-//! What the threads' meeting in one place costs without a queue. An item is two additions, a producer's and a consumer's.
+//! What the threads' meeting in one place costs without a queue. An item is two additions, a
+//! producer's and a consumer's.
 
 use std::hint::black_box;
 use std::sync::atomic::Ordering;
@@ -19,8 +20,8 @@ use crate::params::Trial;
 use crate::sample::Sample;
 use crate::suite::mpmc::MpmcSetting;
 
-/// The floors of throughput between several threads. A queue whose threads meet less often than once an item can be
-/// faster.
+/// The floors of throughput between several threads. A queue whose threads meet less often than
+/// once an item can be faster.
 pub(super) static FLOORS: LazyLock<[Measured<MpmcKernel>; 2]> = LazyLock::new(|| {
     let floor = |id, kernel: MpmcKernel| {
         let info = Info { id, name: id, sides: Sides::ManyToMany, ..Info::RING };

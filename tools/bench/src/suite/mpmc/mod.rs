@@ -1,8 +1,10 @@
-//! `lane bench mpmc`: producers and consumers that work at the same time, each on its core: the microbenchmarks of paper 3, §2.6.2.
+//! `lane bench mpmc`: producers and consumers that work at the same time, each on its core: the
+//! microbenchmarks of paper 3, §2.6.2.
 //!
-//! A measurement lasts a fixed time, and every thread counts its items. With a fixed number of items, fewer and fewer
-//! threads would be at work at the end, and fairness could not be measured, because all producers would push the same
-//! number. The items that are in the queue when the time is over are popped and checked, but not counted.
+//! A measurement lasts a fixed time, and every thread counts its items. With a fixed number of
+//! items, fewer and fewer threads would be at work at the end, and fairness could not be measured,
+//! because all producers would push the same number. The items that are in the queue when the time
+//! is over are popped and checked, but not counted.
 
 pub(crate) mod account;
 mod args;
@@ -41,7 +43,8 @@ pub(crate) type MpmcKernel = fn(Test, &Trial<'_>, &MpmcSetting) -> Result<Sample
 
 /// Measures a queue that carries numbers as `N` and boxes as `B`.
 ///
-/// Handles are in boxes where a call costs little beside what is measured: the loops are compiled once for all queues.
+/// Handles are in boxes where a call costs little beside what is measured: the loops are compiled
+/// once for all queues.
 pub(crate) fn measure<N: Payload, B: Payload, Q: Queue<N> + Queue<B> + 'static>(
     test: Test,
     trial: &Trial<'_>,
@@ -64,12 +67,13 @@ pub(crate) fn measure<N: Payload, B: Payload, Q: Queue<N> + Queue<B> + 'static>(
 /// The reports of the producers, and of the consumers.
 type TeamReport = [Vec<ThreadReport>; 2];
 
-/// Ticks of the measured part, from the first thread that passed the gate to the first thread that saw that the time
-/// was over.
+/// Ticks of the measured part, from the first thread that passed the gate to the first thread that
+/// saw that the time was over.
 ///
-/// The other running threads see it within [`Effort::CHUNK`] items. A thread without a core sees it when it runs again,
-/// some time slices later, and does at most as many items more. Until the last thread's end there would be time in which
-/// nobody counts items. The last end is right for a fixed number of items, which are all counted.
+/// The other running threads see it within [`Effort::CHUNK`] items. A thread without a core sees it
+/// when it runs again, some time slices later, and does at most as many items more. Until the last
+/// thread's end there would be time in which nobody counts items. The last end is right for a fixed
+/// number of items, which are all counted.
 fn ticks(team: &TeamReport) -> u64 {
     let from = team.iter().flatten().map(|report| report.from).min().unwrap_or(0);
     let to = team.iter().flatten().map(|report| report.to).min().unwrap_or(0);
@@ -145,8 +149,8 @@ where
     run_with(open, trial, team, send, thread::run::<Receiver<R>, E, P>)
 }
 
-/// The same, with the work of a thread of either side as functions: compiled once for a queue, and not for each
-/// measurement.
+/// The same, with the work of a thread of either side as functions: compiled once for a queue, and
+/// not for each measurement.
 fn run_with<T, R>(
     open: Open<T, R>,
     trial: &Trial<'_>,

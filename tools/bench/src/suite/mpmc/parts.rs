@@ -13,7 +13,8 @@ use crate::threads::{Gate, Wait};
 /// How long the time-keeper waits at most for the first popped item, when the time is over.
 const FIRST_ITEM: Duration = Duration::from_secs(10);
 
-/// The warm-up, or the measured part. On a cache line of its own, because all threads read it again and again.
+/// The warm-up, or the measured part. On a cache line of its own, because all threads read it again
+/// and again.
 #[repr(align(128))]
 pub(crate) struct Part {
     over: AtomicBool,
@@ -87,8 +88,8 @@ impl Common {
         }
     }
 
-    /// Ends both parts in time. Called by the thread that started the others. It has no core of its own, so it mostly
-    /// sleeps.
+    /// Ends both parts in time. Called by the thread that started the others. It has no core of its
+    /// own, so it mostly sleeps.
     pub(super) fn keep_time(&self) {
         for part in [&self.warm_up, &self.measured] {
             self.gate.meet(Wait::Yield);

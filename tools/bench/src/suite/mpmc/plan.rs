@@ -18,8 +18,8 @@ const CAPACITY: usize = 4096;
 /// The same for `data-latency`. In a longer queue items would wait for its length.
 const SHORT: usize = 128;
 
-/// Queues between one producer and one consumer that are measured without being named: the block-based queue of this
-/// kind, and a queue that shows the cost of an undisturbed call.
+/// Queues between one producer and one consumer that are measured without being named: the
+/// block-based queue of this kind, and a queue that shows the cost of an undisturbed call.
 const ALSO: [&str; 2] = ["bbq-spsc", "rtrb"];
 
 /// The queue that the test `overwrite` measures beside queues that overwrite.
@@ -106,13 +106,14 @@ fn is_simple(test: &Test) -> bool {
     matches!(test, Test::FullEmpty | Test::Overwrite)
 }
 
-/// Whether a queue isn't measured if threads share cores: each thread would wait for threads that don't run.
+/// Whether a queue isn't measured if threads share cores: each thread would wait for threads that
+/// don't run.
 fn is_held_up(entry: &Entry, args: &MpmcArgs) -> bool {
     entry.info.takes_turns && !is_named(entry, args)
 }
 
-/// Whether `test` is measured with `workload`: calls at a fixed rate have no throughput, and a failing call doesn't
-/// depend on the workload.
+/// Whether `test` is measured with `workload`: calls at a fixed rate have no throughput, and a
+/// failing call doesn't depend on the workload.
 fn is_sensible(test: Test, workload: Workload) -> bool {
     match test {
         Test::Throughput => workload != Workload::Profiling,

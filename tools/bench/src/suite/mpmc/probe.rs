@@ -10,8 +10,8 @@ use crate::sample::histogram;
 /// Reads of the clock for measuring its cost.
 const READS: usize = 10_000;
 
-/// Nanoseconds between two successive reads of the clock: the measured time of an empty call. On a virtual machine it
-/// is as long as some calls.
+/// Nanoseconds between two successive reads of the clock: the measured time of an empty call. On a
+/// virtual machine it is as long as some calls.
 pub(crate) static CLOCK_COST_NS: LazyLock<f64> = LazyLock::new(|| {
     let clock = Clock::get();
     let mut costs = histogram();
@@ -24,8 +24,8 @@ pub(crate) static CLOCK_COST_NS: LazyLock<f64> = LazyLock::new(|| {
 
 /// The mean of all times except the slowest hundredth, which were interrupted.
 ///
-/// Some processors' clocks advance in steps of 10 ns, as long as a call. A median can only be a whole step. A mean of
-/// many times that begin anywhere in a step can be between.
+/// Some processors' clocks advance in steps of 10 ns, as long as a call. A median can only be a
+/// whole step. A mean of many times that begin anywhere in a step can be between.
 pub(super) fn typical(times: &Histogram<u64>) -> f64 {
     let most = times.value_at_quantile(0.99);
     let (mut sum, mut count) = (0.0, 0.0);
@@ -38,8 +38,8 @@ pub(super) fn typical(times: &Histogram<u64>) -> f64 {
 
 /// The notes of a thread.
 pub(super) trait Probe: Sized {
-    /// Whether items may be moved in batches. Notes on single calls or items need no batches, so their loops needn't be
-    /// compiled.
+    /// Whether items may be moved in batches. Notes on single calls or items need no batches, so
+    /// their loops needn't be compiled.
     const BATCHES: bool = false;
 
     /// A new probe, which ignores all earlier events.
@@ -108,9 +108,9 @@ impl Probe for Stays {
 
 /// Notes the time of each successful call, minus the cost of reading the clock.
 ///
-/// Calls are timed one by one, because a percentile of batches would say nothing about a call. The clock is read after
-/// all earlier instructions, so that a call counts with its full time. Its last stores don't count: no later
-/// instruction waits for them.
+/// Calls are timed one by one, because a percentile of batches would say nothing about a call. The
+/// clock is read after all earlier instructions, so that a call counts with its full time. Its last
+/// stores don't count: no later instruction waits for them.
 pub(super) struct Calls {
     clock: Clock,
     /// In ticks, including the cost of reading the clock.

@@ -174,9 +174,11 @@ impl MpmcSetting {
 pub enum Workload {
     /// Only check the items.
     Simple,
-    /// Allocate and free a buffer for each item, and spin for up to a hundred turns before each call.
+    /// Allocate and free a buffer for each item, and spin for up to a hundred turns before each
+    /// call.
     Complex,
-    /// 10,000 pushes a second by each producer, 1,000 pops a second by each consumer; items that find no room are lost.
+    /// 10,000 pushes a second by each producer, 1,000 pops a second by each consumer; items that
+    /// find no room are lost.
     Profiling,
 }
 

@@ -39,7 +39,8 @@ pub(super) struct ThreadReport {
     pub(super) items: u64,
     /// Items of the measured part that found no room and were not retried.
     pub(super) refused: u64,
-    /// Calls of the measured part that failed and were retried, and runs of items from one producer.
+    /// Calls of the measured part that failed and were retried, and runs of items from one
+    /// producer.
     pub(super) failed: u64,
     pub(super) runs: u64,
     /// When the measured part began and ended for this thread, in ticks.
@@ -67,7 +68,8 @@ pub(super) fn run<W: Worker, E: Effort, P: Probe>(
         };
         (worker, probe, from, clock.now())
     };
-    // The worker came in a box that may share lines with other boxes. Now it is on this thread's stack.
+    // The worker came in a box that may share lines with other boxes. Now it is on this thread's
+    // stack.
     let worker = black_box(worker);
     let (worker, ..) = work(worker, &common.warm_up);
     let before = worker.counts();
@@ -210,7 +212,8 @@ impl<R: Consumer<Item: Payload>> Worker for Receiver<R> {
                     vain += 1;
                     wait.pause(&mut failed);
                 };
-                // SAFETY: a queue returns each item once. A broken queue is found with items that own no memory.
+                // SAFETY: a queue returns each item once. A broken queue is found with items that
+                // own no memory.
                 let count = checks.see(unsafe { item.take() });
                 probe.popped(count);
             }

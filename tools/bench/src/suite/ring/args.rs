@@ -12,8 +12,8 @@ use crate::threads::Wait;
 /// The options of measurements between threads in a ring.
 #[derive(Debug, Clone, Args)]
 pub struct RingArgs {
-    /// Queues and peers to measure, by id, module or crate (see `lane list`); if none is named, all between one producer and
-    /// one consumer.
+    /// Queues and peers to measure, by id, module or crate (see `lane list`); if none is named, all
+    /// between one producer and one consumer.
     #[arg(value_name = "QUEUE")]
     pub queues: Vec<String>,
 
@@ -42,7 +42,8 @@ pub struct RingArgs {
     #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
     pub cores: Vec<usize>,
 
-    /// What a thread does before it retries at a full or empty queue. With more threads than cores it yields.
+    /// What a thread does before it retries at a full or empty queue. With more threads than cores
+    /// it yields.
     #[arg(long, value_enum, default_value = "spin")]
     pub wait: Wait,
 

@@ -1,8 +1,9 @@
-//! `lane bench ring`: threads in a ring, each of which copies a message and passes the copy on: the micro-kernel of
-//! paper 4, §5.
+//! `lane bench ring`: threads in a ring, each of which copies a message and passes the copy on: the
+//! micro-kernel of paper 4, §5.
 //!
-//! The first thread sends messages and takes them back after they have passed all threads. Every other thread checks a
-//! message, copies it into memory of its own, frees the original and passes the copy on.
+//! The first thread sends messages and takes them back after they have passed all threads. Every
+//! other thread checks a message, copies it into memory of its own, frees the original and passes
+//! the copy on.
 
 mod args;
 mod plan;
@@ -79,10 +80,11 @@ where
 /// Number of the last message.
 const LAST: u64 = 0;
 
-/// Sends messages number `done + 1` to `done + items` through the ring, with at most `in_flight` under way. Returns
-/// the number of wrong messages.
+/// Sends messages number `done + 1` to `done + items` through the ring, with at most `in_flight`
+/// under way. Returns the number of wrong messages.
 ///
-/// Owns the handles, as a thread does: behind references the compiler would have to keep their fields in memory.
+/// Owns the handles, as a thread does: behind references the compiler would have to keep their
+/// fields in memory.
 #[inline(never)]
 fn send_round<T, R>(
     mut tx: T,
@@ -100,7 +102,8 @@ where
     while back < items {
         let is_time = sent < items && sent - back < in_flight;
         if is_time {
-            // A message that found no room is kept: while this thread waited for room, it would take no message back.
+            // A message that found no room is kept: while this thread waited for room, it would
+            // take no message back.
             let message = next.take().unwrap_or_else(|| T::Item::make(NO_POOL, done + sent + 1));
             if tx.try_push(message).is_ok() {
                 (sent, is_flushed) = (sent + 1, false);

@@ -47,13 +47,14 @@ pub struct SpscArgs {
     #[arg(long, value_enum, value_delimiter = ',', default_value = "u64")]
     pub payload: Vec<PayloadKind>,
 
-    /// Bytes of an item: 8, 16, 24, 64, 256, 1024. Other sizes than 8 only for `stream`, with one item per call,
-    /// without load and with `--payload u64`; all words are written and read.
+    /// Bytes of an item: 8, 16, 24, 64, 256, 1024. Other sizes than 8 only for `stream`, with one
+    /// item per call, without load and with `--payload u64`; all words are written and read.
     #[arg(long, value_name = "LIST", value_parser = item_bytes, value_delimiter = ',', default_values = ["8", "64"])]
     pub item: Vec<usize>,
 
-    /// Where both sides keep their handles: in a local variable of their loop, or in a field of a struct, behind a method
-    /// that isn't inlined. Fields only where there are other sizes of items.
+    /// Where both sides keep their handles: in a local variable of their loop, or in a field of a
+    /// struct, behind a method that isn't inlined. Fields only where there are other sizes of
+    /// items.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "loop,field")]
     pub handles: Vec<Handles>,
 
@@ -65,8 +66,8 @@ pub struct SpscArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1")]
     pub batch: Vec<Positive>,
 
-    /// Length of one measurement, such as 30ms or 2s [default: 30ms, with several items or handles 10ms; open-loop: 200ms, with a
-    /// capture 1s; grid: 5ms].
+    /// Length of one measurement, such as 30ms or 2s [default: 30ms, with several items or handles
+    /// 10ms; open-loop: 200ms, with a capture 1s; grid: 5ms].
     #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "items")]
     pub duration: Option<Duration>,
 
@@ -90,8 +91,9 @@ pub struct SpscArgs {
     #[arg(long, value_name = "ITEMS_PER_S", conflicts_with = "trace")]
     pub rate: Option<PositiveReal>,
 
-    /// Send the packets of this capture (pcap or pcapng) in `open-loop`, at their times; longer gaps are shortened to
-    /// 10 ms. With `--payload indirect` both sides touch as many bytes as the packet has.
+    /// Send the packets of this capture (pcap or pcapng) in `open-loop`, at their times; longer
+    /// gaps are shortened to 10 ms. With `--payload indirect` both sides touch as many bytes as the
+    /// packet has.
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
 

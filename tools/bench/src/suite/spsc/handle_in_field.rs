@@ -2,8 +2,8 @@
 
 use corelane::{Consumer, Producer, TryPopError, TryPushError};
 
-/// A handle beside other data. Each call goes through a method that isn't inlined, so the compiler keeps no part of the
-/// handle in registers from one call to the next.
+/// A handle beside other data. Each call goes through a method that isn't inlined, so the compiler
+/// keeps no part of the handle in registers from one call to the next.
 pub(crate) struct Field<H> {
     handle: H,
     /// Items that were pushed or popped.

@@ -1,7 +1,7 @@
 //! Latency under a schedule: items are sent at fixed times, not when there is room.
 //!
-//! Latency counts from the *intended* send time. A late producer sends at once, and its delay is included in the
-//! numbers.
+//! Latency counts from the *intended* send time. A late producer sends at once, and its delay is
+//! included in the numbers.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};

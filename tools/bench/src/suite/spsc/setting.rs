@@ -50,8 +50,8 @@ impl SpscSetting {
         self.bytes() == WORD && !self.is_field()
     }
 
-    /// Whether it streams numbers one by one without load. Only then there are other items than words, and other
-    /// handles than those in the loop.
+    /// Whether it streams numbers one by one without load. Only then there are other items than
+    /// words, and other handles than those in the loop.
     pub(crate) fn is_plain(&self) -> bool {
         let is_idle = self.load_p_ns == 0 && self.load_c_ns == 0 && self.regime != Regime::Grid;
         is_idle && self.batch == 1 && self.payload == PayloadKind::U64

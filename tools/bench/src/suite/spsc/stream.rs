@@ -50,7 +50,8 @@ pub(crate) fn measure_fields<T: Payload, Q: Queue<T>>(
     stream(trial, pair, (Field::of(tx), Field::of(rx)), send_plain, receive_plain)
 }
 
-/// Moves items between the handles. `send` pushes a range of items and gives the handle back, `receive` pops it.
+/// Moves items between the handles. `send` pushes a range of items and gives the handle back,
+/// `receive` pops it.
 fn stream<P, C>(
     trial: &Trial<'_>,
     pair: &SpscSetting,

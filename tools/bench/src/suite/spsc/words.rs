@@ -8,8 +8,8 @@ use crate::sample::Sample;
 use crate::suite::spsc::SpscSetting;
 use crate::suite::spsc::stream;
 
-/// An item of `N` words, the first of which is its number. The other words follow from the number, and the consumer
-/// checks all of them.
+/// An item of `N` words, the first of which is its number. The other words follow from the number,
+/// and the consumer checks all of them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Words<const N: usize>([u64; N]);
 

@@ -33,7 +33,8 @@ pub struct StealArgs {
           value_parser = clap::value_parser!(u8).range(0..=100))]
     pub stolen: Vec<u8>,
 
-    /// Items that each thread of `pool` attempts to steal in a round, in percent of the capacity, 0 to 100.
+    /// Items that each thread of `pool` attempts to steal in a round, in percent of the capacity, 0
+    /// to 100.
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0,25,50,100",
           value_parser = clap::value_parser!(u8).range(0..=100))]
     pub balancing: Vec<u8>,
@@ -43,7 +44,8 @@ pub struct StealArgs {
           value_parser = clap::value_parser!(u8).range(2..=64))]
     pub threads: Vec<u8>,
 
-    /// How a thread of `pool` chooses the queue from which it tries to steal first. Two threads have no choice.
+    /// How a thread of `pool` chooses the queue from which it tries to steal first. Two threads
+    /// have no choice.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "rand")]
     pub policy: Vec<StealPolicy>,
 
@@ -59,7 +61,8 @@ pub struct StealArgs {
     #[arg(long, value_name = "N")]
     pub items: Option<NonZeroU64>,
 
-    /// Cores of the owner and of the thief, or of the threads of a pool, which share them if there are more threads [default: all].
+    /// Cores of the owner and of the thief, or of the threads of a pool, which share them if there
+    /// are more threads [default: all].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub cores: Vec<usize>,
 

@@ -1,6 +1,8 @@
-//! `lane bench steal`: the owner's calls of a work-stealing queue, alone, beside a thief that finds nothing, and while a share of its items is stolen; and owners that steal from each other.
+//! `lane bench steal`: the owner's calls of a work-stealing queue, alone, beside a thief that finds
+//! nothing, and while a share of its items is stolen; and owners that steal from each other.
 //!
-//! A queue of corelane has a line in `for_each_steal_queue!`. To add a peer: implement [`Deque`], and add a line to [`entries`].
+//! A queue of corelane has a line in `for_each_steal_queue!`. To add a peer: implement [`Deque`],
+//! and add a line to [`entries`].
 
 mod args;
 mod deques;
@@ -100,7 +102,8 @@ fn other(id: &'static str, name: &'static str, kind: EntryKind) -> Entry {
     Entry::other(Info { id, name, sides: Sides::OneToMany, bounded: true, ..Info::RING }, kind)
 }
 
-/// Items that the owner puts and gets in turn while a thief finds nothing: so few that corelane's queues have them in the owner's block, or in one that is not granted yet.
+/// Items that the owner puts and gets in turn while a thief finds nothing: so few that corelane's
+/// queues have them in the owner's block, or in one that is not granted yet.
 const FEW: u64 = 16;
 
 /// What the owner and its thief tell each other.
@@ -160,7 +163,8 @@ fn measure<D: Deque>(
     Ok(Sample { stolen: Some(stolen), ..Sample::of(value) })
 }
 
-/// The owner. It owns the queue, as a thread does: behind a reference the compiler would have to keep its fields in memory.
+/// The owner. It owns the queue, as a thread does: behind a reference the compiler would have to
+/// keep its fields in memory.
 fn own<D: Deque>(mut deque: D, run: u64, length: Length, shared: &Shared) -> Did {
     let mut did = Did::default();
     let mut measured = 0;

@@ -14,8 +14,10 @@ use crate::suite::steal::PoolSetting;
 use crate::suite::steal::StealPolicy;
 use crate::threads::{self, Task};
 
-/// Nanoseconds of a thread for each item that it gets or steals. In each round a thread puts until its queue is full, gets until it is empty, and then attempts to steal
-/// `balancing_percent` of the capacity from the others (paper 3 §4.6.2.3). An attempt goes round all queues, as in corelane's pool.
+/// Nanoseconds of a thread for each item that it gets or steals. In each round a thread puts until
+/// its queue is full, gets until it is empty, and then attempts to steal `balancing_percent` of the
+/// capacity from the others (paper 3 §4.6.2.3). An attempt goes round all queues, as in corelane's
+/// pool.
 pub(super) fn measure<D: Deque>(trial: &Trial<'_>, pool: PoolSetting) -> Result<Sample, String> {
     let capacity = trial.params.capacity as u64;
     let (policy, is_near_first, samples) = pool.policy.options();
@@ -68,7 +70,8 @@ pub(super) fn measure<D: Deque>(trial: &Trial<'_>, pool: PoolSetting) -> Result<
 }
 
 impl StealPolicy {
-    /// As the pool's options: also whether queues of near cores come first, and whether thieves sample.
+    /// As the pool's options: also whether queues of near cores come first, and whether thieves
+    /// sample.
     fn options(self) -> (Policy, bool, bool) {
         match self {
             Self::Rand => (Policy::Random, false, false),

@@ -86,7 +86,8 @@ pub enum Order {
     Fifo,
 }
 
-/// How a thread of a pool chooses the queue from which it tries to steal first; then it goes round the others.
+/// How a thread of a pool chooses the queue from which it tries to steal first; then it goes round
+/// the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum StealPolicy {
@@ -102,7 +103,8 @@ pub enum StealPolicy {
     BestOfMany,
     /// At random, those of cores that share the last cache first.
     Numa,
-    /// As rand, and from a block that is chosen at random, if it has items; queues without blocks as rand.
+    /// As rand, and from a block that is chosen at random, if it has items; queues without blocks
+    /// as rand.
     RandProb,
     /// As numa, and as rand-prob.
     NumaProb,

@@ -17,7 +17,8 @@ const TESTS: [Test; 6] =
 /// The options of measurements of calls that wait.
 #[derive(Debug, Clone, Args)]
 pub struct WaitArgs {
-    /// Queues and peers to measure, by id, module or crate; if none is named, all bounded ones whose calls wait.
+    /// Queues and peers to measure, by id, module or crate; if none is named, all bounded ones
+    /// whose calls wait.
     #[arg(value_name = "QUEUE")]
     pub queues: Vec<String>,
 
@@ -44,8 +45,8 @@ pub struct WaitArgs {
           default_value = "tokio,tokio-current")]
     pub runtime: Vec<Runtime>,
 
-    /// Items per second, at random times (Poisson) [default: open-loop 1000,10000,100000,1000000; cpu without the last;
-    /// fan-in 10000].
+    /// Items per second, at random times (Poisson) [default: open-loop 1000,10000,100000,1000000;
+    /// cpu without the last; fan-in 10000].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub rate: Vec<Positive>,
 
@@ -58,13 +59,15 @@ pub struct WaitArgs {
           value_parser = clap::value_parser!(u8).range(..=64))]
     pub busy: Vec<u8>,
 
-    /// Nice values of these processes, -20 to 19; the measured threads have 0. Values below 0 need the rights of root.
+    /// Nice values of these processes, -20 to 19; the measured threads have 0. Values below 0 need
+    /// the rights of root.
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0", allow_hyphen_values = true,
           value_parser = clap::value_parser!(i32).range(-20..=19))]
     pub nice: Vec<i32>,
 
-    /// Length of one measurement, such as 30ms or 2s [default: stream 40ms, with more than four threads a core 10ms for
-    /// each; ping-pong 40ms; others 100ms; beside processes that compute 300ms].
+    /// Length of one measurement, such as 30ms or 2s [default: stream 40ms, with more than four
+    /// threads a core 10ms for each; ping-pong 40ms; others 100ms; beside processes that compute
+    /// 300ms].
     #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "items")]
     pub duration: Option<Duration>,
 
@@ -76,8 +79,8 @@ pub struct WaitArgs {
     #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
     pub cores: Vec<usize>,
 
-    /// Which threads share a core, unless each has its own. Free threads need all cores. Tests with a schedule take the
-    /// first.
+    /// Which threads share a core, unless each has its own. Free threads need all cores. Tests with
+    /// a schedule take the first.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "apart,mixed,free")]
     pub placement: Vec<Placement>,
 

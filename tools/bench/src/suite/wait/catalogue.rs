@@ -15,8 +15,8 @@ use super::handles::{Retrying, Waiting};
 use super::{ChannelKernel, Channels, elcrq, ours, peers, system};
 use crate::catalogue::Entry;
 
-/// All entries, corelane's first. To add a channel: implement [`Channel`](super::handles::Channel), by `channel!` if it has
-/// `send` and `recv`, and add a line.
+/// All entries, corelane's first. To add a channel: implement [`Channel`](super::handles::Channel),
+/// by `channel!` if it has `send` and `recv`, and add a line.
 pub(crate) fn entries() -> &'static [Channels] {
     static ENTRIES: LazyLock<Vec<Channels>> = LazyLock::new(|| {
         let queues = [queue::<LineRing>(), queue::<Bbq>(), queue::<Leased>(), queue::<Lprq>()];

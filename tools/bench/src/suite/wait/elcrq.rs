@@ -1,4 +1,5 @@
-//! `elcrq` and `elcrq-spin`, as in paper 5: LCRQ under an eventcount. Here they are two strategies of one entry.
+//! `elcrq` and `elcrq-spin`, as in paper 5: LCRQ under an eventcount. Here they are two strategies
+//! of one entry.
 
 use std::num::NonZeroU64;
 

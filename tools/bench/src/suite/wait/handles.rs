@@ -51,7 +51,8 @@ pub(super) trait Receiver: Send {
     fn get(&mut self) -> Option<u64>;
 }
 
-/// `first` and clones of it, `count` handles in all. The error says that the handle can't be cloned.
+/// `first` and clones of it, `count` handles in all. The error says that the handle can't be
+/// cloned.
 pub(super) fn copies<H>(
     first: H,
     count: usize,
@@ -63,7 +64,8 @@ pub(super) fn copies<H>(
     Ok(all)
 }
 
-/// Makes `$channel` a channel, opened by `$open` for `$capacity` items. Handles of a side are cloned if it says so.
+/// Makes `$channel` a channel, opened by `$open` for `$capacity` items. Handles of a side are
+/// cloned if it says so.
 macro_rules! channel {
     ($channel:ident, $sharing:ident: $tx:ty $(, $clone_tx:ident)?; $rx:ty $(, $clone_rx:ident)?; |$capacity:ident| $open:expr) => {
         struct $channel;
@@ -155,7 +157,8 @@ impl<C: Consumer<Item = u64> + Send> Receiver for wait::Consumer<C> {
     }
 }
 
-/// A queue with its plain handles, which try again and again: for comparison with threads that sleep.
+/// A queue with its plain handles, which try again and again: for comparison with threads that
+/// sleep.
 pub(super) struct Retrying<Q>(PhantomData<Q>);
 
 /// A plain handle, and what its thread does before it tries again.

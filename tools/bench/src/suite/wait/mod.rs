@@ -1,7 +1,8 @@
 //! `lane bench wait`: channels, which are queues whose calls wait for room and for items.
 //!
-//! A thread of such a call may sleep, so a measurement can't tell it that the time is over. It ends as programs do: the
-//! producers stop and drop their handles, and the consumers take what is left until the channel is closed.
+//! A thread of such a call may sleep, so a measurement can't tell it that the time is over. It ends
+//! as programs do: the producers stop and drop their handles, and the consumers take what is left
+//! until the channel is closed.
 
 mod args;
 pub(crate) mod beside;

@@ -63,7 +63,8 @@ impl Receiver for Inbox<line_ring::Consumer<u64>> {
     }
 }
 
-/// Receivers that select from a channel and from a rendezvous, by which nothing comes: it would tell them to stop.
+/// Receivers that select from a channel and from a rendezvous, by which nothing comes: it would
+/// tell them to stop.
 struct Selects;
 
 impl Channel for Selects {

@@ -17,7 +17,8 @@ use crate::suite::mpmc::account::{Tally, number};
 use crate::suite::wait::WaitSetting;
 use crate::threads::{self, Gate, Task, Wait};
 
-/// Pause before each question of threads that sleep: far longer than a thread looks for an item before it sleeps.
+/// Pause before each question of threads that sleep: far longer than a thread looks for an item
+/// before it sleeps.
 pub(super) const PAUSE: Duration = Duration::from_micros(200);
 /// Round trips between two looks at the clock, unless each of them is timed.
 pub(super) const CHUNK: u64 = 16;
@@ -42,7 +43,8 @@ enum Side {
     Answering(u64, Option<Usage>),
 }
 
-/// Nanoseconds of a round trip. With several threads a side, an answer goes to any of those that ask.
+/// Nanoseconds of a round trip. With several threads a side, an answer goes to any of those that
+/// ask.
 pub(super) fn measure<C: Blocking>(
     trial: &Trial<'_>,
     setting: &WaitSetting,

@@ -1,7 +1,8 @@
 //! Items that are sent on a schedule: their latency, and the processor time that they take.
 //!
-//! The sender looks at the clock until an item is due, so that no item is late because its sender woke late. This
-//! takes a core, which doesn't count: of the sender, only the time of its calls counts.
+//! The sender looks at the clock until an item is due, so that no item is late because its sender
+//! woke late. This takes a core, which doesn't count: of the sender, only the time of its calls
+//! counts.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -31,10 +32,11 @@ struct Received {
     usage: Option<Usage>,
 }
 
-/// The median latency, or the processor time of an item. Each handle of the sending side is a lane; one thread sends
-/// the items of all lanes, so that all but one are idle.
+/// The median latency, or the processor time of an item. Each handle of the sending side is a lane;
+/// one thread sends the items of all lanes, so that all but one are idle.
 ///
-/// A receiver that selects from a queue for each lane belongs into [`Channel::open`], as a channel of its own.
+/// A receiver that selects from a queue for each lane belongs into [`Channel::open`], as a channel
+/// of its own.
 pub(super) fn measure<C: Blocking>(
     test: Test,
     trial: &Trial<'_>,
@@ -84,8 +86,8 @@ fn lane(sequence: u64, lanes: usize) -> usize {
     (sequence.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % lanes
 }
 
-/// Sends each item at its time. Stops early when the run is interrupted. Returns what was sent, and the time of the
-/// calls.
+/// Sends each item at its time. Stops early when the run is interrupted. Returns what was sent, and
+/// the time of the calls.
 fn send<S: Sender>(txs: &mut [S], schedule: &[Arrival], begin: u64, wait: Wait) -> (Tally, f64) {
     let (clock, mut tally, mut calls) = (Clock::get(), Tally::default(), 0);
     for (sequence, arrival) in (0..).zip(schedule) {

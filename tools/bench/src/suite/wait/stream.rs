@@ -21,7 +21,8 @@ pub(super) const CHUNK: u64 = 16;
 /// The shared state of the threads of a measurement.
 struct Common {
     gate: Gate,
-    /// The warm-up, and the measured part. Threads go from one to the other without meeting: some may be asleep.
+    /// The warm-up, and the measured part. Threads go from one to the other without meeting: some
+    /// may be asleep.
     parts: [Part; 2],
 }
 
@@ -98,7 +99,8 @@ pub(super) fn measure<C: Blocking>(
     Ok(sample.with_sides(used, items))
 }
 
-/// Checks the reports of the producers and of the consumers. Returns the result and the number of items.
+/// Checks the reports of the producers and of the consumers. Returns the result and the number of
+/// items.
 ///
 /// Time runs from the first thread's begin to the first thread's end, as in `lane bench mpmc`.
 pub(super) fn sample(sides: &[Vec<Report>; 2]) -> Result<(Sample, f64), String> {

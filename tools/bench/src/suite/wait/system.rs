@@ -1,5 +1,5 @@
-//! What the system offers between threads: pipes and sockets, with eight bytes for each item, and a queue whose items an
-//! `eventfd` counts.
+//! What the system offers between threads: pipes and sockets, with eight bytes for each item, and a
+//! queue whose items an `eventfd` counts.
 
 use std::io::{Read, Write};
 

@@ -1,4 +1,5 @@
-//! Channels whose calls return futures, between tasks on a runtime of Tokio. Its threads aren't pinned.
+//! Channels whose calls return futures, between tasks on a runtime of Tokio. Its threads aren't
+//! pinned.
 
 use std::future::Future;
 use std::sync::Arc;

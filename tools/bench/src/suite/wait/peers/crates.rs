@@ -1,4 +1,5 @@
-//! Crates from the registry. Calls that return futures belong to handles of their own, except flume's.
+//! Crates from the registry. Calls that return futures belong to handles of their own, except
+//! flume's.
 
 use super::*;
 use crate::suite::wait::handles::Blocking;
