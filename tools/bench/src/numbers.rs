@@ -156,6 +156,7 @@ fn table(results: &[&CellResult], groups: &[Group]) -> Table {
         let cells = (0..columns.len()).map(|place| values.get(&place).map_or("".into(), cell));
         std::iter::once(label).chain(cells).collect::<Vec<_>>()
     });
-    let names = std::iter::once("queue".to_owned()).chain(columns.iter().cloned());
+    let subject = results[0].suite().about().subject;
+    let names = std::iter::once(subject.to_owned()).chain(columns.iter().cloned());
     Table::new(names).with(rows.collect::<Vec<_>>())
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use core_affinity::CoreId;
 use corelane::{Config, Queue};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::schedule::Arrival;
 use crate::suite::Setting;
@@ -13,13 +14,13 @@ use crate::suite::spsc::SpscSetting;
 use crate::threads::Wait;
 
 /// The parameters of a measurement; together with the test, the key of a result.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Params {
     /// Capacity asked for; 0 if there is none to ask for.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_zero")]
     pub capacity: usize,
     /// How a thread waits while the queue is full or empty.
-    #[serde(default, skip_serializing_if = "Wait::is_within")]
+    #[serde(skip_serializing_if = "Wait::is_within")]
     pub(crate) wait: Wait,
     #[serde(flatten)]
     pub(crate) setting: Setting,
@@ -30,6 +31,19 @@ fn is_zero(capacity: &usize) -> bool {
 }
 
 impl Params {
+    /// The parameters of a suite, as a file has them.
+    pub(crate) fn read(suite: &str, params: Value) -> serde_json::Result<Self> {
+        #[derive(Deserialize)]
+        struct Common {
+            #[serde(default)]
+            capacity: usize,
+            #[serde(default)]
+            wait: Wait,
+        }
+        let Common { capacity, wait } = Common::deserialize(&params)?;
+        Ok(Self { capacity, wait, setting: Setting::read(suite, params)? })
+    }
+
     /// The queue's options. Peers choose their memory themselves.
     pub(crate) fn config(&self) -> Config {
         Config::new(self.capacity).memory(self.setting.suite().memory())

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use corelane_report::{Origin, name};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::catalogue::{self, Entry};
 use crate::floor::Floors;
@@ -67,6 +68,7 @@ impl Round {
 
 /// The results of one cell.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(try_from = "CellFile")]
 pub struct CellResult {
     suite: String,
     /// The test.
@@ -85,6 +87,31 @@ pub struct CellResult {
     unit: String,
     /// The values; a group without rounds is left out.
     pub groups: BTreeMap<Group, Summary>,
+}
+
+/// The same as a file has it: the suite says which parameters they are.
+#[derive(Deserialize)]
+struct CellFile {
+    suite: String,
+    test: Test,
+    queue: String,
+    peer: bool,
+    #[serde(default)]
+    floor: bool,
+    version: Option<String>,
+    params: Value,
+    unit: String,
+    groups: BTreeMap<Group, Summary>,
+}
+
+impl TryFrom<CellFile> for CellResult {
+    type Error = serde_json::Error;
+
+    fn try_from(file: CellFile) -> Result<Self, Self::Error> {
+        let CellFile { suite, test, queue, peer, floor, version, params, unit, groups } = file;
+        let params = Params::read(&suite, params)?;
+        Ok(Self { suite, test, queue, peer, floor, version, params, unit, groups })
+    }
 }
 
 impl Results {

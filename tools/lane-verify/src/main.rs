@@ -129,8 +129,11 @@ fn check_orderings(args: &VerifyArgs, queues: &[&str]) -> Result<bool, Failure> 
         (Some(_), None) => 7,
         (None, _) => 20,
     });
-    let what =
-        format!("runs the models of {} queues, and again with each ordering weaker", queues.len());
+    let of = match queues.len() {
+        1 => "1 queue".into(),
+        n => format!("{n} queues"),
+    };
+    let what = format!("runs the models of {of}, and again with each ordering weaker");
     announce(&what, shared(of_a_queue * queues.len() as u32));
     let verification = orderings::verify(queues, args.big, &kept, &explored)?;
     files.publish(&verification, &page::document(&verification, !args.queues.is_empty()))?;

@@ -2,7 +2,8 @@
 //! its command (`args.rs`), the cells that they ask for (`plan.rs`), the parameters of a cell and
 //! what is said about its result (`setting.rs`), and its kernels.
 //!
-//! To add a suite: a folder, and a line in [`suites!`].
+//! To add a suite: a folder with its module here, a line in [`suites!`], and its tests in
+//! [`Test`](crate::kinds::Test).
 
 pub(crate) mod executor;
 #[cfg_attr(not(target_os = "linux"), path = "ipc/none.rs")]
@@ -16,7 +17,9 @@ pub(crate) mod wait;
 use clap::Subcommand;
 use corelane::Memory;
 use corelane_report::Failure;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use serde::de::Error;
+use serde_json::Value;
 
 use crate::kinds::Test;
 use crate::plan::Plan;
@@ -126,14 +129,22 @@ fn waiting(purpose: &str, wait: Wait) -> String {
 /// The parameters and the options of all suites.
 macro_rules! suites {
     ($($(#[doc = $doc:literal])* $suite:ident: $module:ident, $setting:ident, $args:ident;)*) => {
-        /// The parameters of each suite. A file has no name for them: they differ in their fields.
-        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        /// The parameters of each suite.
+        #[derive(Debug, Clone, PartialEq, Serialize)]
         #[serde(untagged)]
         pub(crate) enum Setting {
             $($suite($module::$setting),)*
         }
 
         impl Setting {
+            /// The parameters of a suite, as a file has them.
+            pub(crate) fn read(suite: &str, params: Value) -> serde_json::Result<Self> {
+                match suite {
+                    $(stringify!($module) => serde_json::from_value(params).map(Self::$suite),)*
+                    _ => Err(serde_json::Error::custom(format!("there is no suite {suite}"))),
+                }
+            }
+
             pub(crate) fn suite(&self) -> &dyn Suite {
                 match self {
                     $(Self::$suite(setting) => setting,)*

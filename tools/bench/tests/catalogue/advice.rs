@@ -24,7 +24,7 @@ fn advice(medians: &[(&str, &str, f64)]) -> Vec<String> {
         let test = if is_pair { "stream" } else { "throughput" };
         let is_peer = ["kanal", "rtrb"].contains(&queue);
         json!({
-            "suite": "", "test": test, "queue": queue, "unit": "ns/item",
+            "suite": if is_pair { "spsc" } else { "mpmc" }, "test": test, "queue": queue, "unit": "ns/item",
             "peer": is_peer, "floor": queue == "counter", "params": params(condition),
             "groups": { "near": { "n": 3, "p25": median - 1.0, "median": median, "p75": median + 1.0 } },
         })

@@ -21,11 +21,7 @@ use crate::suite::wait::Strategy;
 
 /// How one thread of a process waits: a process that spins has a core of its own.
 fn alone(strategy: Strategy) -> wait::Strategy {
-    match strategy {
-        Strategy::Sleep => wait::Strategy::Sleep,
-        Strategy::Spin => wait::Strategy::Spin,
-        _ => wait::Strategy::Adaptive,
-    }
+    strategy.of_handles().unwrap_or(wait::Strategy::Spin)
 }
 
 /// How one of several threads waits: they have one core.

@@ -133,11 +133,7 @@ impl Wanted {
         self,
         queue: (P, C),
     ) -> (wait::Producer<P>, wait::Consumer<C>) {
-        let how = match self.strategy {
-            Strategy::Sleep => wait::Strategy::Sleep,
-            Strategy::SpinThenSleep => wait::Strategy::SpinThenSleep(1000),
-            _ => wait::Strategy::Adaptive,
-        };
+        let how = self.strategy.of_handles().unwrap_or_default();
         let (tx, rx) = wait::pair(queue);
         (tx.strategy(how), rx.strategy(how))
     }

@@ -1,6 +1,7 @@
 //! The parameters of `lane bench wait`, and what is said about its results.
 
 use clap::ValueEnum;
+use corelane::wait;
 use corelane_report::name;
 use serde::{Deserialize, Serialize};
 
@@ -188,6 +189,16 @@ pub enum Strategy {
 }
 
 impl Strategy {
+    /// How handles that wait do it; `None` of plain handles.
+    pub(crate) fn of_handles(self) -> Option<wait::Strategy> {
+        Some(match self {
+            Self::Adaptive => wait::Strategy::Adaptive,
+            Self::Sleep => wait::Strategy::Sleep,
+            Self::SpinThenSleep => wait::Strategy::SpinThenSleep(1000),
+            Self::Spin | Self::Yield => return None,
+        })
+    }
+
     /// How calls between processes wait.
     pub const OF_IPC: [Self; 3] = [Self::Adaptive, Self::Sleep, Self::Spin];
 }
