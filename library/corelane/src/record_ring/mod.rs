@@ -339,7 +339,7 @@ impl Consumer {
     /// [`Busy`](TryPopError::Busy).
     #[inline(always)]
     pub fn try_pop(&mut self) -> Result<Record<'_>, TryPopError> {
-        let found = self.reserve()?;
+        let found = self.reserve(&mut false)?;
         Ok(Record::new(self, found, ()))
     }
 
@@ -525,10 +525,9 @@ unsafe impl Room for &mut Producer {
 // `release`.
 unsafe impl Records for Consumer {
     type Found = ();
-    const CHANGES_IN_VAIN: bool = false;
 
     #[inline(always)] // a call would cost more than the pop itself
-    fn reserve(&mut self) -> Result<((), usize), TryPopError> {
+    fn reserve(&mut self, _: &mut bool) -> Result<((), usize), TryPopError> {
         let len = match self.record_at(self.place) {
             Some(len) => len,
             None => self.look_again()?,

@@ -253,16 +253,21 @@ fn allocate<P: Claims>(
     allocated
 }
 
-/// Takes a record, or rings for room: what is unused in front of a record that is not ready comes
-/// back.
+/// Takes a record, and rings for room if what is unused in front has come back. The record's own
+/// room comes back only when it is dropped, which may be much later.
 #[inline(always)]
 fn reserve<C: Records>(
     queue: &mut C,
     bells: &impl Bells,
 ) -> Result<(C::Found, usize), TryPopError> {
-    let found = queue.reserve();
-    if C::CHANGES_IN_VAIN && found.is_err() {
-        bells.room().ring();
+    let mut freed = false;
+    let found = queue.reserve(&mut freed);
+    if freed {
+        match found {
+            // A panic would lose the record.
+            Ok(_) => bells.room().ring_and_catch(),
+            Err(_) => bells.room().ring(),
+        }
     }
     found
 }
