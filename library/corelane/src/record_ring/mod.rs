@@ -170,7 +170,10 @@ impl Geometry {
         let longest = words(config.block.unwrap_or(usual));
         if capacity == 0 || capacity > most || longest > most {
             let most = most.saturating_mul(WORD);
-            return Err(CapacityError::OutOfRange { asked: config.capacity, most });
+            // Of nothing there is no queue, however long its records.
+            let block = if capacity == 0 { None } else { config.block };
+            let asked = config.capacity.max(block.unwrap_or(0));
+            return Err(CapacityError::OutOfRange { asked, most });
         }
         // A header more: the empty one behind the last record.
         let needed = capacity.max(longest) + longest + 1;
@@ -569,3 +572,23 @@ pub const INFO: Info = Info {
     avoid: advice!(avoid recordring),
     ..Info::RING
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_refused_is_what_is_too_large() {
+        let asked = |config| match queue_with(config) {
+            Err(CapacityError::OutOfRange { asked, most }) => {
+                assert!(asked == 0 || asked > most);
+                asked
+            }
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(asked(Config::new(0)), 0);
+        assert_eq!(asked(Config::new(0).block(usize::MAX)), 0);
+        assert_eq!(asked(Config::new(usize::MAX)), usize::MAX);
+        assert_eq!(asked(Config::new(4096).block(usize::MAX)), usize::MAX);
+    }
+}
