@@ -452,6 +452,29 @@ fn a_pop_without_a_record_wakes_a_producer() {
     held.commit();
 }
 
+/// A pop that passes the unused rest of a block gives the block back, also while its record is held.
+#[test]
+fn a_pop_wakes_a_producer_before_its_record_is_dropped() {
+    let queue = corelane::bytes::queue_with(config(64).block(64)).unwrap();
+    let (mut tx, mut rx) = wait::bytes::pair(queue);
+    for _ in 0..3 {
+        tx.push(&[1; 16]).unwrap();
+        drop(rx.pop());
+    }
+    // Leaves the rest of the first block unused.
+    tx.push(&[2; 64]).unwrap();
+    let waits = thread::spawn(move || {
+        let mut tx = tx.strategy(wait::Strategy::Sleep);
+        tx.claim_timeout(64, Duration::from_secs(20)).map(wait::bytes::Claim::commit)
+    });
+    thread::sleep(Duration::from_millis(50));
+    let held = rx.pop().unwrap();
+    let begin = Instant::now();
+    assert_eq!(waits.join().unwrap(), Ok(()));
+    assert!(begin.elapsed() < Duration::from_secs(10), "nobody rang");
+    assert_eq!(*held, [2; 64]);
+}
+
 /// A producer that waits for room first shows its items to a consumer that sleeps.
 #[test]
 fn a_wait_for_room_publishes() {

@@ -54,11 +54,10 @@ pub unsafe trait Room {
 pub unsafe trait Records {
     /// Where a record is.
     type Found: Copy;
-    /// Whether a pop that finds no record can give room back.
-    const CHANGES_IN_VAIN: bool;
 
-    /// The first half of a pop: finds the oldest record, and its length.
-    fn reserve(&mut self) -> Result<(Self::Found, usize), TryPopError>;
+    /// The first half of a pop: finds the oldest record, and its length. Sets `freed` if it has
+    /// given room back in front of that, also if it finds no record.
+    fn reserve(&mut self, freed: &mut bool) -> Result<(Self::Found, usize), TryPopError>;
     /// The first of the record's `len` bytes.
     ///
     /// # Safety

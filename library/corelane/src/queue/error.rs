@@ -201,6 +201,13 @@ mod io {
     use std::io::{Error, ErrorKind};
 
     use super::{CapacityError, TryPopError, TryPushError};
+    use crate::wait::Closed;
+
+    impl<T> From<Closed<T>> for Error {
+        fn from(_: Closed<T>) -> Self {
+            ErrorKind::BrokenPipe.into()
+        }
+    }
 
     impl<T> From<TryPushError<T>> for Error {
         fn from(error: TryPushError<T>) -> Self {
@@ -284,6 +291,7 @@ mod tests {
         let pushes = [TryPushError::Full(1), TryPushError::Busy(1), TryPushError::Closed(1)];
         let kinds = [ErrorKind::WouldBlock, ErrorKind::WouldBlock, ErrorKind::BrokenPipe];
         assert_eq!(pushes.map(|error| Error::from(error).kind()), kinds);
+        assert_eq!(Error::from(crate::wait::Closed(1)).kind(), ErrorKind::BrokenPipe);
 
         let pops = [TryPopError::Empty, TryPopError::Busy, TryPopError::Closed];
         let kinds = [ErrorKind::WouldBlock, ErrorKind::WouldBlock, ErrorKind::UnexpectedEof];

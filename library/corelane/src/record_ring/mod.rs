@@ -173,7 +173,10 @@ impl Geometry {
         let longest = words(config.block.unwrap_or(usual));
         if capacity == 0 || capacity > most || longest > most {
             let most = most.saturating_mul(WORD);
-            return Err(CapacityError::OutOfRange { asked: config.capacity, most });
+            // Of nothing there is no queue, however long its records.
+            let block = if capacity == 0 { None } else { config.block };
+            let asked = config.capacity.max(block.unwrap_or(0));
+            return Err(CapacityError::OutOfRange { asked, most });
         }
         // A header more: the empty one behind the last record.
         let needed = capacity.max(longest) + longest + 1;
@@ -346,7 +349,7 @@ impl Consumer {
     /// none and the producer is gone. Never [`Busy`](TryPopError::Busy).
     #[inline(always)]
     pub fn try_pop(&mut self) -> Result<Record<'_>, TryPopError> {
-        let found = self.reserve()?;
+        let found = self.reserve(&mut false)?;
         Ok(Record::new(self, found, ()))
     }
 
@@ -540,10 +543,9 @@ unsafe impl Room for &mut Producer {
 // `release`.
 unsafe impl Records for Consumer {
     type Found = ();
-    const CHANGES_IN_VAIN: bool = false;
 
     #[inline(always)] // a call would cost more than the pop itself
-    fn reserve(&mut self) -> Result<((), usize), TryPopError> {
+    fn reserve(&mut self, _: &mut bool) -> Result<((), usize), TryPopError> {
         let len = match self.record_at(self.place) {
             Some(len) => len,
             None => self.look_again()?,
@@ -585,3 +587,23 @@ pub const INFO: Info = Info {
     avoid: advice!(avoid recordring),
     ..Info::RING
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_refused_is_what_is_too_large() {
+        let asked = |config| match queue_with(config) {
+            Err(CapacityError::OutOfRange { asked, most }) => {
+                assert!(asked == 0 || asked > most);
+                asked
+            }
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(asked(Config::new(0)), 0);
+        assert_eq!(asked(Config::new(0).block(usize::MAX)), 0);
+        assert_eq!(asked(Config::new(usize::MAX)), usize::MAX);
+        assert_eq!(asked(Config::new(4096).block(usize::MAX)), usize::MAX);
+    }
+}

@@ -149,6 +149,12 @@ pub type RecordProducer = wait::bytes::Producer<record_ring::Producer, Bells>;
 /// The receiving side of a lane for byte records, `Lane<[u8]>`.
 pub type RecordConsumer = wait::bytes::Consumer<record_ring::Consumer, Bells>;
 
+/// Room for a record in a lane, from [`RecordProducer::claim`].
+pub type RecordClaim<'a> = wait::bytes::Claim<'a, record_ring::Producer, Bells>;
+
+/// A record of a lane in place, from [`RecordConsumer::pop`].
+pub type Record<'a> = wait::bytes::Record<'a, record_ring::Consumer, Bells>;
+
 /// Lanes side by side: several processes push, each in a lane of its own, and several pop from all
 /// of them.
 ///

@@ -370,7 +370,7 @@ impl RecordConsumer {
     pub async fn pop_async(
         &mut self,
     ) -> Option<wait::bytes::Record<'_, record_ring::Consumer, super::Bells>> {
-        let look = |rx: &mut Self| match rx.queue.reserve() {
+        let look = |rx: &mut Self| match rx.queue.reserve(&mut false) {
             Ok(found) => Some(Some(found)),
             Err(TryPopError::Closed) => Some(None),
             Err(TryPopError::Empty | TryPopError::Busy) => None,

@@ -174,7 +174,7 @@ impl<P: Claims, B: Bells> Producer<P, B> {
 
 impl<C: Records, B: Bells> Consumer<C, B> {
     /// Removes the oldest record, and lends its bytes. Waits while there is none. `None` if there
-    /// is none and all producers are gone.
+    /// is none and all producers are gone. Behind a claim that was forgotten it waits for ever.
     #[inline(always)] // as the queue's own
     pub fn pop(&mut self) -> Option<Record<'_, C, B>> {
         self.pop_by(None).ok()
@@ -253,16 +253,21 @@ fn allocate<P: Claims>(
     allocated
 }
 
-/// Takes a record, or rings for room: what is unused in front of a record that is not ready comes
-/// back.
+/// Takes a record, and rings for room if what is unused in front has come back. The record's own
+/// room comes back only when it is dropped, which may be much later.
 #[inline(always)]
 fn reserve<C: Records>(
     queue: &mut C,
     bells: &impl Bells,
 ) -> Result<(C::Found, usize), TryPopError> {
-    let found = queue.reserve();
-    if C::CHANGES_IN_VAIN && found.is_err() {
-        bells.room().ring();
+    let mut freed = false;
+    let found = queue.reserve(&mut freed);
+    if freed {
+        match found {
+            // A panic would lose the record.
+            Ok(_) => bells.room().ring_and_catch(),
+            Err(_) => bells.room().ring(),
+        }
     }
     found
 }

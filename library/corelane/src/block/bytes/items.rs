@@ -88,7 +88,7 @@ impl<T> queue::Consumer for ItemConsumer<T> {
 
     #[inline]
     fn try_pop(&mut self) -> Result<T, TryPopError> {
-        let (run, _) = self.receiver.reserve()?;
+        let (run, _) = self.receiver.reserve(&mut false)?;
         // SAFETY: all records are items of this type, and this one was reserved to this thread
         // alone.
         let item = unsafe { take(self.receiver.array(), run.position) };

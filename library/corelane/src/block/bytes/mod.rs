@@ -203,7 +203,7 @@ impl Consumer {
     /// [`Closed`](TryPopError::Closed) if there is none and all producers are gone.
     #[inline]
     pub fn try_pop(&mut self) -> Result<Record<'_>, TryPopError> {
-        let found = self.reserve()?;
+        let found = self.reserve(&mut false)?;
         Ok(Record::new(self, found, ()))
     }
 
@@ -299,11 +299,10 @@ impl Drop for Room<'_> {
 // until they are consumed.
 unsafe impl Records for Consumer {
     type Found = Run;
-    const CHANGES_IN_VAIN: bool = true;
 
     #[inline]
-    fn reserve(&mut self) -> Result<(Run, usize), TryPopError> {
-        self.receiver.reserve()
+    fn reserve(&mut self, freed: &mut bool) -> Result<(Run, usize), TryPopError> {
+        self.receiver.reserve(freed)
     }
 
     #[inline]

@@ -141,7 +141,7 @@ impl<T> Sender<T> {
             return Err(nothing);
         }
         aborted.store(false, Ordering::Relaxed);
-        if matches!(self.end.try_reserve(Wanted::Skipped), Err(Nothing::Yet)) {
+        if matches!(self.end.try_reserve(Wanted::Skipped, &mut false), Err(Nothing::Yet)) {
             // There may be aborted claims behind what is in front.
             aborted.store(true, Ordering::Relaxed);
         }
@@ -269,15 +269,15 @@ impl<T> Receiver<T> {
 
     /// Whether there is no record, aborted claims left out.
     pub(super) fn is_empty(&self) -> bool {
-        matches!(self.end.try_reserve(Wanted::Skipped), Err(Nothing::AtAll))
+        matches!(self.end.try_reserve(Wanted::Skipped, &mut false), Err(Nothing::AtAll))
     }
 
-    /// The oldest record, with its length.
+    /// The oldest record, with its length. Sets `freed` if a block in front of it came back.
     #[inline]
-    pub(super) fn reserve(&self) -> Result<(Run, usize), TryPopError> {
+    pub(super) fn reserve(&self, freed: &mut bool) -> Result<(Run, usize), TryPopError> {
         let mut closed = false;
         loop {
-            match self.end.try_reserve(Wanted::Record) {
+            match self.end.try_reserve(Wanted::Record, freed) {
                 Ok(found) => return Ok(found),
                 Err(Nothing::Yet) => return Err(TryPopError::Busy),
                 Err(Nothing::AtAll) if closed => return Err(TryPopError::Closed),
@@ -307,12 +307,12 @@ enum Wanted {
 /// For consumers, and for producers that give back aborted claims.
 impl<T> End<Header<T>> {
     #[inline]
-    fn try_reserve(&self, wanted: Wanted) -> Result<(Run, usize), Nothing> {
+    fn try_reserve(&self, wanted: Wanted, freed: &mut bool) -> Result<(Run, usize), Nothing> {
         loop {
             // Acquire ↔ Release in `leave`: the records because of which another consumer left the
             // block.
             let head = self.header().heads.chead.load(Ordering::Acquire);
-            if let Some((run, len)) = self.reserve_in(head, wanted)? {
+            if let Some((run, len)) = self.reserve_in(head, wanted, freed)? {
                 if self.slots().arrangement().is_start(run.end()) {
                     self.leave(head);
                 }
@@ -335,7 +335,12 @@ impl<T> End<Header<T>> {
     /// The paper's `reserve_entry`: a record of the block that starts at `head`; `None` if all its
     /// records have been taken.
     #[inline]
-    fn reserve_in(&self, head: u64, wanted: Wanted) -> Result<Option<(Run, usize)>, Nothing> {
+    fn reserve_in(
+        &self,
+        head: u64,
+        wanted: Wanted,
+        freed: &mut bool,
+    ) -> Result<Option<(Run, usize)>, Nothing> {
         let (block, arrangement) = (self.slots().at(head), self.slots().arrangement());
         let full = arrangement.full_count(head);
         let cursor = &block.consumers.reserved;
@@ -358,7 +363,7 @@ impl<T> End<Header<T>> {
                     let run = Run { position, n };
                     match entry.len() {
                         Some(len) => return Ok(Some((run, len))),
-                        None => self.consume(run),
+                        None => *freed |= self.consume(run),
                     }
                     reserved = next;
                 }
@@ -406,19 +411,22 @@ impl<T> End<Header<T>> {
         end
     }
 
-    /// Gives `run` back. The last run of a block makes the block free for producers.
+    /// Gives `run` back. The last run of a block makes the block free for producers. Whether this
+    /// one was the last.
     #[inline]
-    fn consume(&self, run: Run) {
+    fn consume(&self, run: Run) -> bool {
         let (blocks, arrangement) = (self.slots(), self.slots().arrangement());
         let (block, steps) = (blocks.at(run.position), run.n * arrangement.step());
         // Release ↔ Acquire here, of the last consumer in the block: all reads of the block's
         // records.
         let consumed = block.consumers.consumed.fetch_add(steps, Ordering::AcqRel);
         let full = arrangement.full_count(run.position);
-        if consumed.wrapping_add(steps) == full {
+        let was_last = consumed.wrapping_add(steps) == full;
+        if was_last {
             // Release ↔ Acquire in `free_block_behind`: all reads of the block's records.
             block.emptied.store(full, Ordering::Release);
         }
+        was_last
     }
 }
 
