@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use corelane::wait::Closed;
 
-use crate::lane::Lane;
 use crate::local::Here;
+use crate::spawner::Spawner;
 use crate::worker;
 
 /// Each task has one.
 pub(crate) enum Home {
-    Workers(Arc<Lane>),
+    Workers(Arc<Spawner>),
     Thread(Arc<Here>),
 }
 
@@ -25,10 +25,10 @@ pub(crate) type Runnable = async_task::Runnable<Home>;
 pub(crate) fn schedule(runnable: Runnable) {
     match runnable.metadata() {
         Home::Thread(here) => Arc::clone(here).schedule(runnable),
-        Home::Workers(lane) => match worker::of(lane) {
+        Home::Workers(spawner) => match worker::of(spawner) {
             Some(worker) => worker.push(runnable),
             // If the executor is no more, this cancels the task.
-            None => cancel(lane.handle().push(runnable)),
+            None => cancel(spawner.handle().push(runnable)),
         },
     }
 }

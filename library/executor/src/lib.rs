@@ -43,13 +43,13 @@ mod blocking;
 mod budget;
 mod home;
 mod join;
-mod lane;
 mod local;
 mod panics;
 mod reactor;
 #[cfg(unix)]
 mod socket;
 mod spawned;
+mod spawner;
 mod watch;
 mod worker;
 
@@ -73,8 +73,8 @@ pub use socket::Socket;
 
 use home::Runnable;
 use join::NoTask;
-use lane::Lane;
 use spawned::Seat;
+use spawner::Spawner;
 use watch::Watch;
 
 /// Worker threads that run tasks. Dropped, it [ends](Self::shutdown). A forked process has none of
@@ -83,7 +83,7 @@ pub struct Executor {
     /// `None` when it has ended.
     pool: Option<Pool<Runnable>>,
     /// One for each worker, and one for all other threads.
-    lanes: Arc<[Arc<Lane>]>,
+    spawners: Arc<[Arc<Spawner>]>,
     /// Workers that are in `block_on` of this executor.
     blocked: AtomicUsize,
 }
@@ -123,25 +123,25 @@ impl Executor {
         reactor::start()?;
         let options = options.order(pool::Order::Fifo);
         let workers = options.workers();
-        let lanes = Arc::new(worker::Lanes::new());
-        let known = Arc::clone(&lanes);
+        let spawners = Arc::new(worker::Spawners::new());
+        let known = Arc::clone(&spawners);
         let run = move |local: &mut pool::Local<Runnable>, runnable| {
-            let lanes = known.wait();
-            worker::run(local, &lanes[local.worker()], runnable);
+            let spawners = known.wait();
+            worker::run(local, &spawners[local.worker()], runnable);
         };
-        let known = Arc::clone(&lanes);
+        let known = Arc::clone(&spawners);
         let drive = move |work: pool::Work<'_, Runnable>| worker::drive(work, &known);
         let pool = Pool::with_driver(options, run, drive)?;
         let handle = Arc::new(pool.handle());
         let watch = Watch::new(&handle);
         let all: Arc<[_]> =
-            (0..=workers).map(|_| Lane::new(Arc::clone(&handle), Arc::clone(&watch))).collect();
-        lanes.set(Arc::clone(&all)).ok().expect("nobody else sets it");
-        Ok(Self { pool: Some(pool), lanes: all, blocked: AtomicUsize::new(0) })
+            (0..=workers).map(|_| Spawner::new(Arc::clone(&handle), Arc::clone(&watch))).collect();
+        spawners.set(Arc::clone(&all)).ok().expect("nobody else sets it");
+        Ok(Self { pool: Some(pool), spawners: all, blocked: AtomicUsize::new(0) })
     }
 
-    fn outside(&self) -> &Arc<Lane> {
-        self.lanes.last().expect("there is one")
+    fn outside(&self) -> &Arc<Spawner> {
+        self.spawners.last().expect("there is one")
     }
 
     fn pool(&self) -> &Pool<Runnable> {
@@ -153,8 +153,8 @@ impl Executor {
     where
         F: Future<Output: Send + 'static> + Send + 'static,
     {
-        match worker::lane().filter(|lane| lane.is_of_same_executor(self.outside())) {
-            Some(lane) => lane.spawn(future),
+        match worker::spawner().filter(|spawner| spawner.is_of_same_executor(self.outside())) {
+            Some(spawner) => spawner.spawn(future),
             None => self.outside().spawn(future),
         }
     }
@@ -195,7 +195,7 @@ impl Executor {
 
     /// Tasks that have waited, and are not done.
     pub fn waiting(&self) -> usize {
-        self.lanes.iter().map(|lane| lane.tasks().len()).sum()
+        self.spawners.iter().map(|spawner| spawner.tasks().len()).sum()
     }
 
     /// Waits for the polls that run, ends the workers, and cancels all tasks.
@@ -209,7 +209,7 @@ impl Executor {
             // Destructors may spawn tasks.
             worker::enter(self.outside(), None, || {
                 pool.cancel();
-                self.lanes.iter().for_each(|lane| lane.tasks().wake_all());
+                self.spawners.iter().for_each(|spawner| spawner.tasks().wake_all());
                 self.outside().watch().end();
             });
         }
@@ -247,8 +247,8 @@ pub fn spawn<F>(future: F) -> JoinHandle<F::Output>
 where
     F: Future<Output: Send + 'static> + Send + 'static,
 {
-    match worker::lane() {
-        Some(lane) => lane.spawn(future),
+    match worker::spawner() {
+        Some(spawner) => spawner.spawn(future),
         None if worker::has_ended() => JoinHandle::without_task(NoTask::Cancelled),
         None => panic!("the thread runs no task of an executor, and is not in `block_on`"),
     }

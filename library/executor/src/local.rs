@@ -13,8 +13,8 @@ use async_task::Builder;
 
 use crate::home::{Home, Runnable, schedule};
 use crate::join::JoinHandle;
-use crate::lane::Lane;
 use crate::spawned::{Seat, Spawned, Tasks};
+use crate::spawner::Spawner;
 use crate::{budget, worker};
 
 /// A thread in `block_on`, and its tasks.
@@ -109,9 +109,9 @@ where
 
 /// Runs a future, and the tasks that are spawned for this thread meanwhile. Tasks of an outer
 /// `block_on` run, too: the future may wait for them.
-pub(crate) fn block_on<F: Future>(lane: &Arc<Lane>, future: F) -> F::Output {
+pub(crate) fn block_on<F: Future>(spawner: &Arc<Spawner>, future: F) -> F::Output {
     let here = Arc::new(Here::new());
-    worker::enter(lane, Some(&here), || {
+    worker::enter(spawner, Some(&here), || {
         let _leave = Leave { here: &here, steps: budget::left() };
         let waker = Waker::from(Arc::clone(&here));
         let mut context = Context::from_waker(&waker);

@@ -10,9 +10,9 @@ use std::task::Waker;
 use corelane::steal::pool::{Local, Work};
 
 use crate::home::Runnable;
-use crate::lane::Lane;
 use crate::local::Here;
 use crate::spawned::Seat;
+use crate::spawner::Spawner;
 
 /// What the calling thread does.
 #[derive(Clone, Copy)]
@@ -32,12 +32,12 @@ enum Place {
 #[derive(Clone, Copy)]
 pub(crate) struct AtWork {
     local: NonNull<Local<Runnable>>,
-    lane: NonNull<Lane>,
+    spawner: NonNull<Spawner>,
 }
 
 /// A worker between its tasks, and the tasks that were woken meanwhile.
 pub(crate) struct Woken {
-    lane: Arc<Lane>,
+    spawner: Arc<Spawner>,
     tasks: Vec<Runnable>,
     /// Has the worker polled again.
     waker: Waker,
@@ -45,7 +45,7 @@ pub(crate) struct Woken {
 
 /// A thread in `block_on`, or one that ends an executor.
 pub(crate) struct Frame {
-    lane: Arc<Lane>,
+    spawner: Arc<Spawner>,
     /// The tasks of this thread. `None` if it is not in `block_on`.
     here: Option<Arc<Here>>,
     before: Place,
@@ -68,27 +68,32 @@ impl Drop for Restore {
 
 /// Those of all workers, and that of all other threads. It is set when the workers have been
 /// started.
-pub(crate) type Lanes = OnceLock<Arc<[Arc<Lane>]>>;
+pub(crate) type Spawners = OnceLock<Arc<[Arc<Spawner>]>>;
 
 /// Runs a worker on the calling thread, and handles the system's events when it has nothing to do.
-pub(crate) fn drive(mut work: Work<'_, Runnable>, lanes: &Lanes) {
+pub(crate) fn drive(mut work: Work<'_, Runnable>, spawners: &Spawners) {
     let woken = RefCell::new(None);
     let _end = Restore(Place::Ended);
     PLACE.set(Place::Between(NonNull::from(&woken)));
-    let lane = |work: &Work<'_, Runnable>| lanes.get().map(|lanes| &lanes[work.worker()]);
+    let spawner =
+        |work: &Work<'_, Runnable>| spawners.get().map(|spawners| &spawners[work.worker()]);
     async_io::block_on(poll_fn(|context| {
-        if let Some(lane) = lane(&work) {
-            let tasks = take_woken(&woken, lane, context.waker());
+        if let Some(spawner) = spawner(&work) {
+            let tasks = take_woken(&woken, spawner, context.waker());
             tasks.into_iter().for_each(|task| work.push(task));
         }
         work.poll(context)
     }));
-    let Some(lane) = lane(&work) else { return };
+    let Some(spawner) = spawner(&work) else { return };
     // A task that has ended its own executor may wait now.
-    lanes.get().into_iter().flat_map(|lanes| lanes.iter()).for_each(|lane| lane.tasks().wake_all());
+    spawners
+        .get()
+        .into_iter()
+        .flat_map(|spawners| spawners.iter())
+        .for_each(|spawner| spawner.tasks().wake_all());
     // Nobody runs these: they are cancelled, which may wake others.
     loop {
-        let tasks = take_woken(&woken, lane, Waker::noop());
+        let tasks = take_woken(&woken, spawner, Waker::noop());
         if tasks.is_empty() {
             break;
         }
@@ -97,7 +102,11 @@ pub(crate) fn drive(mut work: Work<'_, Runnable>, lanes: &Lanes) {
 }
 
 /// Takes the tasks that were woken between polls. From now on `waker` is woken for further ones.
-fn take_woken(woken: &RefCell<Option<Woken>>, lane: &Arc<Lane>, waker: &Waker) -> Vec<Runnable> {
+fn take_woken(
+    woken: &RefCell<Option<Woken>>,
+    spawner: &Arc<Spawner>,
+    waker: &Waker,
+) -> Vec<Runnable> {
     match &mut *woken.borrow_mut() {
         Some(woken) => {
             if !woken.waker.will_wake(waker) {
@@ -106,36 +115,36 @@ fn take_woken(woken: &RefCell<Option<Woken>>, lane: &Arc<Lane>, waker: &Waker) -
             std::mem::take(&mut woken.tasks)
         }
         none => {
-            let (lane, waker) = (Arc::clone(lane), waker.clone());
-            *none = Some(Woken { lane, tasks: Vec::new(), waker });
+            let (spawner, waker) = (Arc::clone(spawner), waker.clone());
+            *none = Some(Woken { spawner, tasks: Vec::new(), waker });
             Vec::new()
         }
     }
 }
 
 /// Runs a task on its worker: what the task wakes and spawns meanwhile goes to this worker.
-pub(crate) fn run(local: &mut Local<Runnable>, lane: &Arc<Lane>, runnable: Runnable) {
-    // Not from a reference to the lane: its count lies before it.
-    let lane = NonNull::new(Arc::as_ptr(lane).cast_mut()).expect("no null pointer");
-    let at_work = AtWork { local: local.into(), lane };
+pub(crate) fn run(local: &mut Local<Runnable>, spawner: &Arc<Spawner>, runnable: Runnable) {
+    // Not from a reference to the spawner: its count lies before it.
+    let spawner = NonNull::new(Arc::as_ptr(spawner).cast_mut()).expect("no null pointer");
+    let at_work = AtWork { local: local.into(), spawner };
     let _before = Restore(PLACE.replace(Place::AtWork(at_work)));
     crate::budget::refill();
     runnable.run();
 }
 
-/// The calling thread's worker, if it is one of this lane's executor.
-pub(crate) fn of(lane: &Lane) -> Option<Worker> {
+/// The calling thread's worker, if it is one of this spawner's executor.
+pub(crate) fn of(spawner: &Spawner) -> Option<Worker> {
     match PLACE.get() {
         Place::AtWork(at_work) => {
-            // SAFETY: `run` has set it, and takes it back before it returns. Until then the lane is
+            // SAFETY: `run` has set it, and takes it back before it returns. Until then the spawner is
             // alive.
-            let own = unsafe { at_work.lane.as_ref() };
-            own.is_of_same_executor(lane).then_some(Worker::AtWork(at_work))
+            let own = unsafe { at_work.spawner.as_ref() };
+            own.is_of_same_executor(spawner).then_some(Worker::AtWork(at_work))
         }
         Place::Between(woken) => {
             // SAFETY: `drive` has set it, and takes it back before it returns.
             let is_same =
-                unsafe { woken.as_ref() }.borrow().as_ref()?.lane.is_of_same_executor(lane);
+                unsafe { woken.as_ref() }.borrow().as_ref()?.spawner.is_of_same_executor(spawner);
             is_same.then_some(Worker::Between(woken))
         }
         Place::Elsewhere | Place::Entered(_) | Place::Ended => None,
@@ -160,7 +169,7 @@ impl Worker {
         let is_hidden = unsafe { (*at_work.local.as_ptr()).push_last(runnable) };
         if is_hidden {
             // SAFETY: as in `of`.
-            unsafe { at_work.lane.as_ref() }.watch().arm();
+            unsafe { at_work.spawner.as_ref() }.watch().arm();
         }
     }
 }
@@ -177,22 +186,22 @@ fn push_woken(woken: &RefCell<Option<Woken>>, runnable: Runnable) {
     }
 }
 
-/// The lane of the calling thread's executor.
-pub(crate) fn lane() -> Option<Arc<Lane>> {
+/// The spawner of the calling thread's executor.
+pub(crate) fn spawner() -> Option<Arc<Spawner>> {
     match PLACE.get() {
-        // SAFETY: as in `of`. Lanes are made by `Arc::new`, and this thread's worker has a
+        // SAFETY: as in `of`. Spawners are made by `Arc::new`, and this thread's worker has a
         // reference.
-        Place::AtWork(AtWork { lane, .. }) => unsafe {
-            Arc::increment_strong_count(lane.as_ptr());
-            Some(Arc::from_raw(lane.as_ptr()))
+        Place::AtWork(AtWork { spawner, .. }) => unsafe {
+            Arc::increment_strong_count(spawner.as_ptr());
+            Some(Arc::from_raw(spawner.as_ptr()))
         },
         Place::Between(woken) => {
             // SAFETY: as in `of`.
             let woken = unsafe { woken.as_ref() }.borrow();
-            woken.as_ref().map(|woken| Arc::clone(&woken.lane))
+            woken.as_ref().map(|woken| Arc::clone(&woken.spawner))
         }
         // SAFETY: as in `frames`.
-        Place::Entered(frame) => Some(Arc::clone(&unsafe { frame.as_ref() }.lane)),
+        Place::Entered(frame) => Some(Arc::clone(&unsafe { frame.as_ref() }.spawner)),
         Place::Elsewhere | Place::Ended => None,
     }
 }
@@ -204,8 +213,12 @@ pub(crate) fn has_ended() -> bool {
 
 /// Calls `call`. Meanwhile the calling thread belongs to an executor, and is no worker: a worker
 /// that blocks runs no tasks.
-pub(crate) fn enter<R>(lane: &Arc<Lane>, here: Option<&Arc<Here>>, call: impl FnOnce() -> R) -> R {
-    let frame = Frame { lane: Arc::clone(lane), here: here.cloned(), before: PLACE.get() };
+pub(crate) fn enter<R>(
+    spawner: &Arc<Spawner>,
+    here: Option<&Arc<Here>>,
+    call: impl FnOnce() -> R,
+) -> R {
+    let frame = Frame { spawner: Arc::clone(spawner), here: here.cloned(), before: PLACE.get() };
     let _before = Restore(frame.before);
     PLACE.set(Place::Entered(NonNull::from(&frame)));
     call()
@@ -230,25 +243,25 @@ pub(crate) fn here() -> Option<Arc<Here>> {
 /// Returns whether there were any.
 pub(crate) fn run_here() -> bool {
     let mut ran = false;
-    for Frame { lane, here, .. } in frames() {
+    for Frame { spawner, here, .. } in frames() {
         if let Some(here) = here
             && here.has_some()
         {
-            ran |= enter(lane, Some(here), || here.run_some());
+            ran |= enter(spawner, Some(here), || here.run_some());
         }
     }
     ran
 }
 
-/// Whether the calling thread is a worker of this lane's executor, and not in its `block_on` yet.
-pub(crate) fn is_at_work(lane: &Lane) -> bool {
+/// Whether the calling thread is a worker of this spawner's executor, and not in its `block_on` yet.
+pub(crate) fn is_at_work(spawner: &Spawner) -> bool {
     let mut place = PLACE.get();
     for frame in frames() {
-        if frame.here.is_some() && frame.lane.is_of_same_executor(lane) {
+        if frame.here.is_some() && frame.spawner.is_of_same_executor(spawner) {
             return false;
         }
         place = frame.before;
     }
     // SAFETY: as in `of`.
-    matches!(place, Place::AtWork(at_work) if unsafe { at_work.lane.as_ref() }.is_of_same_executor(lane))
+    matches!(place, Place::AtWork(at_work) if unsafe { at_work.spawner.as_ref() }.is_of_same_executor(spawner))
 }

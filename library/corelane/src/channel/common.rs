@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use core::iter;
 
-use super::lane::{Item, Kind, Message, Rx};
+use super::ends::{Item, Kind, Message, Rx};
 use super::rendezvous::{Rendezvous, Waiting};
 use crate::memory::{AtomicU64, Mutex, Ordering, yield_now};
 use crate::pad::Padded;

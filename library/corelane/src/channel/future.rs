@@ -7,8 +7,8 @@ use core::task::{Context, Poll, ready};
 
 use super::access::{Access, Exclusive, Shared};
 use super::alarm::Alarm;
+use super::ends::{Item, Kind, Message};
 use super::error::{RecvError, SendError};
-use super::lane::{Item, Kind, Message};
 use super::rendezvous::Waiting;
 use super::timer::Timer;
 use super::{Receiver, Sender};

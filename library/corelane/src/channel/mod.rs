@@ -79,9 +79,9 @@
 mod access;
 mod alarm;
 mod common;
+mod ends;
 mod error;
 mod future;
-mod lane;
 pub mod oneshot;
 mod operation;
 mod party;
@@ -117,7 +117,7 @@ use crate::memory::{limit, timed_yield};
 use crate::spin::Retries;
 use crate::wait::thread::is_over;
 use common::Common;
-use lane::{Kind, Rx};
+use ends::{Kind, Rx};
 use timer::Timer;
 
 /// A channel for exactly `capacity` messages, between any number of threads on either side.
@@ -128,7 +128,7 @@ use timer::Timer;
 ///
 /// If there is not enough memory for the messages.
 pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
-    open(lane::bounded(capacity))
+    open(ends::bounded(capacity))
 }
 
 /// A channel that is never full, between any number of threads on either side.
@@ -137,11 +137,11 @@ pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
 ///
 /// If there is no memory.
 pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
-    open(lane::unbounded())
+    open(ends::unbounded())
 }
 
 /// A channel with handles of these kinds.
-fn open<T, S: Access, R: Access>(ends: lane::Ends<T>) -> (Sender<T, S>, Receiver<T, R>) {
+fn open<T, S: Access, R: Access>(ends: ends::Ends<T>) -> (Sender<T, S>, Receiver<T, R>) {
     let (tx, rx, kind) = ends.unwrap_or_else(|error| panic!("{error}"));
     let common = Arc::new(Common::new(kind));
     (Sender::new(tx, common.clone()), Receiver::new(rx, common))
@@ -231,7 +231,7 @@ impl YieldingRetries {
 /// let other = tx.clone();
 /// ```
 pub mod spsc {
-    use super::{Exclusive, lane, open};
+    use super::{Exclusive, ends, open};
 
     /// The sending side.
     pub type Sender<T> = super::Sender<T, Exclusive>;
@@ -244,7 +244,7 @@ pub mod spsc {
     ///
     /// If there is not enough memory for the messages.
     pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
-        open(lane::bounded(capacity))
+        open(ends::bounded(capacity))
     }
 
     /// As [`super::unbounded`].
@@ -253,14 +253,14 @@ pub mod spsc {
     ///
     /// If there is no memory.
     pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
-        open(lane::unbounded())
+        open(ends::unbounded())
     }
 }
 
 /// Channels between any number of senders and one receiver, which one thread at a time uses. With
 /// the names of `std::sync::mpsc` too.
 pub mod mpsc {
-    use super::{Exclusive, lane, open};
+    use super::{Exclusive, ends, open};
 
     pub use super::{
         RecvError, RecvTimeoutError, SendError, Sender, Sender as SyncSender, TryRecvError,
@@ -275,7 +275,7 @@ pub mod mpsc {
     ///
     /// If there is not enough memory for the messages.
     pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
-        open(lane::bounded(capacity))
+        open(ends::bounded(capacity))
     }
 
     /// As [`super::unbounded`].
@@ -284,7 +284,7 @@ pub mod mpsc {
     ///
     /// If there is no memory.
     pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
-        open(lane::unbounded())
+        open(ends::unbounded())
     }
 
     /// As [`unbounded`].
@@ -308,7 +308,7 @@ pub mod mpsc {
 
 /// Channels between one sender, which one thread at a time uses, and any number of receivers.
 pub mod spmc {
-    use super::{Exclusive, lane, open};
+    use super::{Exclusive, ends, open};
 
     pub use super::Receiver;
     /// The sending side.
@@ -320,7 +320,7 @@ pub mod spmc {
     ///
     /// If there is not enough memory for the messages.
     pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
-        open(lane::bounded(capacity))
+        open(ends::bounded(capacity))
     }
 
     /// As [`super::unbounded`].
@@ -329,6 +329,6 @@ pub mod spmc {
     ///
     /// If there is no memory.
     pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
-        open(lane::unbounded())
+        open(ends::unbounded())
     }
 }

@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use super::access::Access;
 use super::common::{Common, Selected};
+use super::ends::{Kind, Message};
 use super::error::TryRecvError;
-use super::lane::{Kind, Message};
 use super::party::Party;
 use super::{Receiver, Sender, YieldingRetries};
 use crate::wait::bell::Bell;

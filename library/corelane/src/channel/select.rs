@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use super::access::Access;
 use super::alarm::Alarm;
 use super::common::{Common, Selected};
+use super::ends::Message;
 use super::error::{
     ReadyTimeoutError, RecvError, SelectTimeoutError, SendError, TryReadyError, TrySelectError,
 };
-use super::lane::Message;
 use super::operation::{Found, Operation};
 use super::party::Party;
 use super::sender::Sent;

@@ -3,8 +3,8 @@
 use core::fmt;
 use std::time::{Duration, Instant};
 
+use super::ends::Message;
 use super::is_over;
-use super::lane::Message;
 use crate::memory::Mutex;
 use crate::queue::TryPopError;
 

@@ -39,14 +39,14 @@ use crate::queue::{self, TryPopError};
 /// ```
 pub struct Inbox<C> {
     items: Arc<Bell>,
-    lanes: Lanes<C>,
+    sources: Sources<C>,
     habit: Habit,
 }
 
 /// The receiving sides of all queues.
-struct Lanes<C> {
-    all: Vec<Lane<C>>,
-    /// The lane of the last item.
+struct Sources<C> {
+    all: Vec<Source<C>>,
+    /// The source of the last item.
     turn: usize,
     /// Items that it may still give in a row.
     run: usize,
@@ -56,14 +56,14 @@ struct Lanes<C> {
 const RUN: usize = 32;
 
 /// A queue's receiving side.
-struct Lane<C> {
+struct Source<C> {
     queue: C,
     bells: Local,
 }
 
 impl<C> fmt::Debug for Inbox<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Inbox").field("queues", &self.lanes.all.len()).finish_non_exhaustive()
+        f.debug_struct("Inbox").field("queues", &self.sources.all.len()).finish_non_exhaustive()
     }
 }
 
@@ -76,8 +76,8 @@ impl<C: queue::Consumer> Default for Inbox<C> {
 impl<C: queue::Consumer> Inbox<C> {
     /// Without queues.
     pub fn new() -> Self {
-        let lanes = Lanes { all: Vec::new(), turn: 0, run: RUN };
-        Self { items: Arc::default(), lanes, habit: Habit::new() }
+        let sources = Sources { all: Vec::new(), turn: 0, run: RUN };
+        Self { items: Arc::default(), sources, habit: Habit::new() }
     }
 
     /// Adds a queue, and returns its producer, whose calls wait for room.
@@ -86,13 +86,13 @@ impl<C: queue::Consumer> Inbox<C> {
         P: queue::Producer<Item = C::Item>,
     {
         let (sender, receiver) = Local::pair(self.items.clone());
-        self.lanes.all.push(Lane { queue: rx, bells: receiver });
+        self.sources.all.push(Source { queue: rx, bells: receiver });
         Producer::new(tx, sender)
     }
 
     /// Number of queues. Those that have ended are left out as soon as a pop finds them.
     pub fn queues(&self) -> usize {
-        self.lanes.all.len()
+        self.sources.all.len()
     }
 
     /// Removes an item, the oldest one of its queue.
@@ -104,14 +104,14 @@ impl<C: queue::Consumer> Inbox<C> {
     /// an item.
     #[inline]
     pub fn try_pop(&mut self) -> Result<C::Item, TryPopError> {
-        self.lanes.try_pop()
+        self.sources.try_pop()
     }
 
     /// Removes an item, the oldest one of its queue. Waits while there is none. `None` if all
     /// producers are gone, and all items are taken; also if no queue was added.
     #[inline]
     pub fn pop(&mut self) -> Option<C::Item> {
-        self.lanes.pop_again().or_else(|| self.pop_by(None).ok())
+        self.sources.pop_again().or_else(|| self.pop_by(None).ok())
     }
 
     /// As [`pop`](Self::pop), for at most so long.
@@ -137,10 +137,10 @@ impl<C: queue::Consumer> Inbox<C> {
     #[cold]
     #[inline(never)]
     fn pop_by(&mut self, until: Option<Instant>) -> Result<C::Item, TryPopError> {
-        let Self { items, lanes, habit } = self;
-        match lanes.look() {
+        let Self { items, sources, habit } = self;
+        match sources.look() {
             Look::Done(done) => done,
-            _ => habit.wait(&**items, until, || lanes.look()).unwrap_or(Err(TryPopError::Empty)),
+            _ => habit.wait(&**items, until, || sources.look()).unwrap_or(Err(TryPopError::Empty)),
         }
     }
 
@@ -170,7 +170,7 @@ impl<C: queue::Consumer> Inbox<C> {
     }
 }
 
-impl<C: queue::Consumer> Lanes<C> {
+impl<C: queue::Consumer> Sources<C> {
     #[inline]
     fn try_pop(&mut self) -> Result<C::Item, TryPopError> {
         self.pop_again().map_or_else(|| self.search(), Ok)
@@ -187,9 +187,9 @@ impl<C: queue::Consumer> Lanes<C> {
     /// One more item of the same queue.
     #[inline(always)] // as the queue's own
     fn pop_again(&mut self) -> Option<C::Item> {
-        let lane = self.all.get_mut(self.turn).filter(|_| self.run > 0)?;
-        let item = lane.queue.try_pop().ok()?;
-        lane.bells.room().ring_and_catch();
+        let source = self.all.get_mut(self.turn).filter(|_| self.run > 0)?;
+        let item = source.queue.try_pop().ok()?;
+        source.bells.room().ring_and_catch();
         self.run -= 1;
         Some(item)
     }
@@ -204,10 +204,10 @@ impl<C: queue::Consumer> Lanes<C> {
             // Less the item that it gives here.
             self.run = RUN - 1;
             self.turn = if self.turn + 1 < self.all.len() { self.turn + 1 } else { 0 };
-            let lane = &mut self.all[self.turn];
-            match lane.queue.try_pop() {
+            let source = &mut self.all[self.turn];
+            match source.queue.try_pop() {
                 Ok(item) => {
-                    lane.bells.room().ring_and_catch();
+                    source.bells.room().ring_and_catch();
                     return Ok(item);
                 }
                 Err(TryPopError::Closed) => {
@@ -260,12 +260,12 @@ impl<C: queue::Consumer> Future for InboxFuture<'_, C> {
     type Output = Option<C::Item>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { inbox: Inbox { items, lanes, .. }, sleep } = self.get_mut();
+        let Self { inbox: Inbox { items, sources, .. }, sleep } = self.get_mut();
         let is_first = sleep.is_awake();
         if is_first {
             ready!(sleep.poll_step(context.waker()));
         }
-        let popped = sleep.poll_task(items, context.waker(), || lanes.look()).map(Result::ok);
+        let popped = sleep.poll_task(items, context.waker(), || sources.look()).map(Result::ok);
         count_step(is_first && popped.is_ready());
         popped
     }

@@ -14,15 +14,15 @@ use crate::worker;
 
 /// One for each worker, and one for all threads that are no workers. So workers share no counter
 /// and no lock for each task.
-pub(crate) struct Lane {
+pub(crate) struct Spawner {
     handle: Arc<Handle<Runnable>>,
     watch: Arc<Watch>,
     tasks: Tasks,
 }
 
-impl Seat for Lane {
+impl Seat for Spawner {
     fn current() -> Arc<Self> {
-        worker::lane().expect("only workers poll tasks")
+        worker::spawner().expect("only workers poll tasks")
     }
 
     fn tasks(&self) -> &Tasks {
@@ -30,7 +30,7 @@ impl Seat for Lane {
     }
 }
 
-impl Lane {
+impl Spawner {
     pub(crate) fn new(handle: Arc<Handle<Runnable>>, watch: Arc<Watch>) -> Arc<Self> {
         Arc::new(Self { handle, watch, tasks: Tasks::default() })
     }
