@@ -54,7 +54,7 @@ macro_rules! advice {
     (choose biffq) => { "when the producer has batches, the consumer waits for items, and single items must arrive as soon as with iffq" };
     (avoid biffq) => { "without batches (then biffq works as iffq), or when memory is short" };
 
-    (choose mcring) => { "to compare, or for a stream that never pauses, if the queue and not the caller must form batches" };
+    (choose mcring) => { "to compare, or for a stream that never pauses, if the queue must form the batches" };
     (avoid mcring) => { "when a thread waits for an answer: an item is invisible until its batch is full or flushed" };
 
     (choose mcring_sane) => { "to measure what the timer costs" };

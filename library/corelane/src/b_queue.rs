@@ -35,77 +35,23 @@
 
 use crate::fast_forward::improved::per_line;
 use crate::fast_forward::{Unread, leading};
-use crate::queue::config::Knob;
+use crate::queue::config::ConfigOption;
 use crate::queue::staging::{Staged, Staging};
 use crate::queue::{
     self, Built, CapacityError, Config, Info, LentItems, LentSlots, Producer as _, TryPopError,
     TryPushError, answered_by, full, handles, queue_type, try_pop_by,
 };
 use crate::region::{End, ends, most_slots, slots_for, slots_up_to};
-use crate::slot::{Flagged, Packed, Slot, Token};
+use crate::slot::{Flagged, Packed, Slot, Token, constructors};
 
 /// The paper's BATCH_SIZE and BATCH_MAX, as in its evaluation.
 const BATCH: usize = 256;
 
-/// A queue for at least `capacity` items of any type.
-///
-/// ```
-/// use corelane::b_queue;
-///
-/// let (mut tx, mut rx) = b_queue::queue(100)?;
-/// tx.try_push("hello")?;
-/// assert_eq!(rx.try_pop(), Ok("hello"));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
-/// # Errors
-///
-/// If `capacity` is 0 or too large for memory.
-pub fn queue<T: Send>(capacity: usize) -> Built<Producer<Flagged<T>>, Consumer<Flagged<T>>> {
-    queue_with(Config::new(capacity))
-}
-
-/// As [`queue`], with all options.
-///
-/// # Errors
-///
-/// As [`queue`].
-pub fn queue_with<T: Send>(config: Config) -> Built<Producer<Flagged<T>>, Consumer<Flagged<T>>> {
-    with_slots(config)
-}
-
-/// A queue for at least `capacity` [tokens](crate::slot::Token), in slots of one word.
-///
-/// ```
-/// use corelane::b_queue;
-///
-/// let (mut tx, mut rx) = b_queue::token_queue(100)?;
-/// tx.try_push(Box::new(1))?;
-/// assert_eq!(*rx.try_pop()?, 1);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
-/// # Errors
-///
-/// As [`queue`].
-pub fn token_queue<T: Token>(capacity: usize) -> Built<Producer<Packed<T>>, Consumer<Packed<T>>> {
-    token_queue_with(Config::new(capacity))
-}
-
-/// As [`token_queue`], with all options.
-///
-/// # Errors
-///
-/// As [`queue`].
-pub fn token_queue_with<T: Token>(
-    config: Config,
-) -> Built<Producer<Packed<T>>, Consumer<Packed<T>>> {
-    with_slots(config)
-}
+constructors!("b_queue", "b_queue");
 
 /// Both handles of a queue with slots of type `S`.
 fn with_slots<S: Slot>(config: Config) -> Result<(Producer<S>, Consumer<S>), CapacityError> {
-    config.only(&[Knob::Batch])?;
+    config.only(&[ConfigOption::Batch])?;
     // Half of the slots that fit, since a batch is up to half of the capacity asked for.
     let wanted = slots_up_to::<Unread<S>>(most_slots::<Unread<S>>() / 2, config.capacity, 0)?;
     let batch = config.batch.unwrap_or(BATCH.min(wanted / 4)).clamp(1, (wanted / 2).max(1));

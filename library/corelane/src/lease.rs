@@ -167,8 +167,8 @@ impl Drop for Seats {
             // Relaxed: no tenant is left.
             let first = seats.load(Ordering::Relaxed);
             if !first.is_null() {
-                // SAFETY: `take` made the segment of so many seats, and nothing refers to it any
-                // more.
+                // SAFETY: `take` allocated the segment with `1 << segment` seats, and no reference
+                // to it is left.
                 drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(first, 1 << segment)) });
             }
         }

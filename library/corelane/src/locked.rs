@@ -46,7 +46,7 @@ use core::marker::PhantomData;
 
 use crate::memory::{Cells, Condvar, Mutex, MutexGuard};
 use crate::pad::Padded;
-use crate::queue::config::Knob;
+use crate::queue::config::ConfigOption;
 use crate::queue::{
     self, Backing, CapacityError, Config, Info, Producer as _, Sides, TryPopError, TryPushError,
     full, handles, queue_type,
@@ -174,7 +174,7 @@ pub fn queue<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), Cap
 ///
 /// As [`queue`].
 pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    config.only(&[Knob::Exact])?;
+    config.only(&[ConfigOption::Exact])?;
     let len = slots_for::<Header<T>>(config.capacity, 0)?;
     let (tx, rx) = ends(config.memory, len, Header::new(config.first))?;
     let capacity = if config.exact { config.capacity } else { len };

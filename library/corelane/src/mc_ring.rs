@@ -33,7 +33,7 @@
 use crate::lamport::Indices;
 use crate::memory::Ordering;
 use crate::queue::chunk;
-use crate::queue::config::Knob;
+use crate::queue::config::ConfigOption;
 use crate::queue::{
     self, CapacityError, Config, Info, LentItems, LentSlots, TryPopError, TryPushError,
     answered_by, full, handles, queue_type, try_pop_by,
@@ -55,7 +55,7 @@ pub fn queue<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), Cap
 ///
 /// As [`queue`].
 pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    config.only(&[Knob::Batch])?;
+    config.only(&[ConfigOption::Batch])?;
     // Half of the slots that fit, since a batch is up to half of the capacity asked for.
     let wanted = slots_up_to::<Indices<T>>(most_slots::<Indices<T>>() / 2, config.capacity, 0)?;
     let batch = config.batch.unwrap_or(256.min(wanted / 8)).min(wanted / 2).max(1) as u64;

@@ -13,6 +13,76 @@ use core::ptr::{self, NonNull};
 use crate::memory::{AtomicBool, AtomicPtr, Ordering, UnsafeCell};
 use crate::region::{Slots, array};
 
+/// The constructors of a queue with either kind of slots, which `with_slots` of its module makes.
+/// `$path` is the module, `$name` its last part.
+macro_rules! constructors {
+    ($path:literal, $name:literal) => {
+        /// A queue for at least `capacity` items of any type.
+        ///
+        /// ```
+        #[doc = concat!("use corelane::", $path, ";")]
+        ///
+        #[doc = concat!("let (mut tx, mut rx) = ", $name, "::queue(100)?;")]
+        /// tx.try_push("hello")?;
+        /// assert_eq!(rx.try_pop(), Ok("hello"));
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        ///
+        /// # Errors
+        ///
+        /// If `capacity` is 0 or too large for memory.
+        pub fn queue<T: Send>(
+            capacity: usize,
+        ) -> Built<Producer<Flagged<T>>, Consumer<Flagged<T>>> {
+            queue_with(Config::new(capacity))
+        }
+
+        /// As [`queue`], with all options.
+        ///
+        /// # Errors
+        ///
+        /// As [`queue`].
+        pub fn queue_with<T: Send>(
+            config: Config,
+        ) -> Built<Producer<Flagged<T>>, Consumer<Flagged<T>>> {
+            with_slots(config)
+        }
+
+        /// A queue for at least `capacity` [tokens](crate::slot::Token), in slots of one word.
+        ///
+        /// ```
+        #[doc = concat!("use corelane::", $path, ";")]
+        ///
+        #[doc = concat!("let (mut tx, mut rx) = ", $name, "::token_queue(100)?;")]
+        /// tx.try_push(Box::new(1))?;
+        /// assert_eq!(*rx.try_pop()?, 1);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        ///
+        /// # Errors
+        ///
+        /// As [`queue`].
+        pub fn token_queue<T: Token>(
+            capacity: usize,
+        ) -> Built<Producer<Packed<T>>, Consumer<Packed<T>>> {
+            token_queue_with(Config::new(capacity))
+        }
+
+        /// As [`token_queue`], with all options.
+        ///
+        /// # Errors
+        ///
+        /// As [`queue`].
+        pub fn token_queue_with<T: Token>(
+            config: Config,
+        ) -> Built<Producer<Packed<T>>, Consumer<Packed<T>>> {
+            with_slots(config)
+        }
+    };
+}
+
+pub(crate) use constructors;
+
 /// A slot that is either empty or holds an item, and shows this state to both sides.
 ///
 /// Only the producer fills slots, and only the consumer clears them. A full slot is published

@@ -120,8 +120,8 @@ pub(super) fn outlived(table: &Table, capacity: usize) -> Option<Witness> {
     })
 }
 
-/// How many items this thread had surely pushed after the item `id`, and before the call of that
-/// item's pop.
+/// The number of items that this thread had finished pushing after the push of `id`, and before
+/// the call of the pop of `id`.
 fn newer(table: &Table, id: Id, thread: usize) -> usize {
     let pushes = table.pushes_of(thread);
     let of_thread = &table.pushes[pushes.clone()];

@@ -156,7 +156,7 @@ fn table(results: &[&CellResult], groups: &[Group]) -> Table {
         let cells = (0..columns.len()).map(|place| values.get(&place).map_or("".into(), cell));
         std::iter::once(label).chain(cells).collect::<Vec<_>>()
     });
-    let subject = results[0].suite().about().subject;
-    let names = std::iter::once(subject.to_owned()).chain(columns.iter().cloned());
+    let measured = results[0].suite().about().measured;
+    let names = std::iter::once(measured.to_owned()).chain(columns.iter().cloned());
     Table::new(names).with(rows.collect::<Vec<_>>())
 }

@@ -34,13 +34,13 @@ impl Params {
     /// The parameters of a suite, as a file has them.
     pub(crate) fn read(suite: &str, params: Value) -> serde_json::Result<Self> {
         #[derive(Deserialize)]
-        struct Common {
+        struct OfAllSuites {
             #[serde(default)]
             capacity: usize,
             #[serde(default)]
             wait: Wait,
         }
-        let Common { capacity, wait } = Common::deserialize(&params)?;
+        let OfAllSuites { capacity, wait } = OfAllSuites::deserialize(&params)?;
         Ok(Self { capacity, wait, setting: Setting::read(suite, params)? })
     }
 

@@ -209,17 +209,17 @@ pub(crate) fn check_batches(batches: &[Positive], capacity: usize) -> Result<(),
     }
 }
 
-/// The cells of one set of parameters: one for each of `all`, measured by what `kernel` makes.
-pub(crate) fn row<K: 'static>(
+/// The cells of one set of parameters: one for each of `all` for which `kernel` makes a kernel.
+pub(crate) fn row<K: 'static, T: Into<Option<Kernel>>>(
     all: impl IntoIterator<Item = &'static Measured<K>>,
     test: Test,
     params: Params,
     length: Length,
-    kernel: impl Fn(&'static Measured<K>) -> Kernel,
+    kernel: impl Fn(&'static Measured<K>) -> T,
 ) -> impl Iterator<Item = Cell> {
     let cell = move |one: &'static Measured<K>| {
-        let (entry, kernel) = (&one.entry, kernel(one));
-        Cell { entry, test, params: params.clone(), length, kernel }
+        let (entry, kernel) = (&one.entry, kernel(one).into()?);
+        Some(Cell { entry, test, params: params.clone(), length, kernel })
     };
-    all.into_iter().map(cell)
+    all.into_iter().filter_map(cell)
 }

@@ -71,7 +71,7 @@ impl Results {
         let (value, columns) = suite.columns(results[0].test);
         let headings = columns.iter().map(|(heading, _)| *heading);
         let mut table =
-            Table::new([suite.about().subject, value, "p25–p75"].into_iter().chain(headings));
+            Table::new([suite.about().measured, value, "p25–p75"].into_iter().chain(headings));
         for result in results {
             let Some(summary) = result.groups.get(&group) else { continue };
             let floor = result.floor_of(self, group).map(|(_, floor)| floor);

@@ -16,7 +16,7 @@ use core::ptr::NonNull;
 
 use super::variables::{BlockVariables, Variables};
 use crate::memory::{AtomicU64, Cells, Ordering, is_before};
-use crate::queue::config::Knob;
+use crate::queue::config::ConfigOption;
 use crate::queue::{CapacityError, Config, TryPopError};
 use crate::region::{LendableSlots, MOST_ENDS, Slots, State, array, most_slots, slots_up_to};
 use crate::unwind::drop_each;
@@ -57,7 +57,7 @@ impl BlockShape {
         config: Config,
         slots: impl Fn(usize) -> usize,
     ) -> Result<Self, CapacityError> {
-        config.only(&[Knob::Block])?;
+        config.only(&[ConfigOption::Block])?;
         // A block is at most the capacity, rounded up.
         let most = MOST_BLOCKS.saturating_mul(MOST_SLOTS).min(most_slots::<H>() / 3);
         let len = slots_up_to::<H>(most, config.capacity, 0)?.max(2);

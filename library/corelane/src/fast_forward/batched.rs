@@ -32,63 +32,9 @@ use crate::queue::{
     self, Built, CapacityError, Config, Info, LentSlots, TryPushError, answered_by, handles,
     queue_type,
 };
-use crate::slot::{Flagged, Packed, Slot, Token};
+use crate::slot::{Flagged, Packed, Slot, Token, constructors};
 
-/// A queue for at least `capacity` items of any type.
-///
-/// ```
-/// use corelane::fast_forward::batched;
-///
-/// let (mut tx, mut rx) = batched::queue(100)?;
-/// tx.try_push("hello")?;
-/// assert_eq!(rx.try_pop(), Ok("hello"));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
-/// # Errors
-///
-/// If `capacity` is 0 or too large for memory.
-pub fn queue<T: Send>(capacity: usize) -> Built<Producer<Flagged<T>>, Consumer<Flagged<T>>> {
-    queue_with(Config::new(capacity))
-}
-
-/// As [`queue`], with all options.
-///
-/// # Errors
-///
-/// As [`queue`].
-pub fn queue_with<T: Send>(config: Config) -> Built<Producer<Flagged<T>>, Consumer<Flagged<T>>> {
-    with_slots(config)
-}
-
-/// A queue for at least `capacity` [tokens](crate::slot::Token), in slots of one word.
-///
-/// ```
-/// use corelane::fast_forward::batched;
-///
-/// let (mut tx, mut rx) = batched::token_queue(100)?;
-/// tx.try_push(Box::new(1))?;
-/// assert_eq!(*rx.try_pop()?, 1);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
-/// # Errors
-///
-/// As [`queue`].
-pub fn token_queue<T: Token>(capacity: usize) -> Built<Producer<Packed<T>>, Consumer<Packed<T>>> {
-    token_queue_with(Config::new(capacity))
-}
-
-/// As [`token_queue`], with all options.
-///
-/// # Errors
-///
-/// As [`queue`].
-pub fn token_queue_with<T: Token>(
-    config: Config,
-) -> Built<Producer<Packed<T>>, Consumer<Packed<T>>> {
-    with_slots(config)
-}
+constructors!("fast_forward::batched", "batched");
 
 /// Both handles of a queue with slots of type `S`.
 fn with_slots<S: Slot>(config: Config) -> Result<(Producer<S>, Consumer<S>), CapacityError> {

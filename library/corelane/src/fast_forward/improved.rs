@@ -29,14 +29,14 @@
 //! ```
 
 use super::{Unread, leading};
-use crate::queue::config::Knob;
+use crate::queue::config::ConfigOption;
 use crate::queue::staging::{Staged, Staging};
 use crate::queue::{
     self, Built, CapacityError, Config, Info, LentItems, LentSlots, TryPopError, TryPushError,
     answered_by, full, handles, queue_type, try_pop_by,
 };
 use crate::region::{End, ends, slots_for};
-use crate::slot::{Flagged, Packed, Slot, Token};
+use crate::slot::{Flagged, Packed, Slot, Token, constructors};
 
 /// Slots in a line, the paper's K, as a power of two.
 pub(crate) const fn per_line<S>() -> usize {
@@ -46,68 +46,14 @@ pub(crate) const fn per_line<S>() -> usize {
     }
 }
 
-/// A queue for at least `capacity` items of any type.
-///
-/// ```
-/// use corelane::fast_forward::improved;
-///
-/// let (mut tx, mut rx) = improved::queue(100)?;
-/// tx.try_push("hello")?;
-/// assert_eq!(rx.try_pop(), Ok("hello"));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
-/// # Errors
-///
-/// If `capacity` is 0 or too large for memory.
-pub fn queue<T: Send>(capacity: usize) -> Built<Producer<Flagged<T>>, Consumer<Flagged<T>>> {
-    queue_with(Config::new(capacity))
-}
-
-/// As [`queue`], with all options.
-///
-/// # Errors
-///
-/// As [`queue`].
-pub fn queue_with<T: Send>(config: Config) -> Built<Producer<Flagged<T>>, Consumer<Flagged<T>>> {
-    with_slots(config)
-}
-
-/// A queue for at least `capacity` [tokens](crate::slot::Token), in slots of one word.
-///
-/// ```
-/// use corelane::fast_forward::improved;
-///
-/// let (mut tx, mut rx) = improved::token_queue(100)?;
-/// tx.try_push(Box::new(1))?;
-/// assert_eq!(*rx.try_pop()?, 1);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
-/// # Errors
-///
-/// As [`queue`].
-pub fn token_queue<T: Token>(capacity: usize) -> Built<Producer<Packed<T>>, Consumer<Packed<T>>> {
-    token_queue_with(Config::new(capacity))
-}
-
-/// As [`token_queue`], with all options.
-///
-/// # Errors
-///
-/// As [`queue`].
-pub fn token_queue_with<T: Token>(
-    config: Config,
-) -> Built<Producer<Packed<T>>, Consumer<Packed<T>>> {
-    with_slots(config)
-}
+constructors!("fast_forward::improved", "improved");
 
 /// Both handles of a queue with slots of type `S`.
 pub(crate) fn with_slots<S: Slot>(
     config: Config,
 ) -> Result<(Producer<S>, Consumer<S>), CapacityError> {
     let h = config.distance.unwrap_or(4 * per_line::<S>()).clamp(1, 1 << 16).next_power_of_two();
-    config.only(&[Knob::Distance])?;
+    config.only(&[ConfigOption::Distance])?;
     let len = slots_for::<Unread<S>>(config.capacity, 3 * h - 1)?;
     // The paper's start: clear = 0, read = write = H, limit = 2·H, all moved by the first position.
     let h = h as u64;

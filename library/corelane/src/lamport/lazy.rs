@@ -29,7 +29,7 @@
 
 use super::Indices;
 use crate::memory::Ordering;
-use crate::queue::config::Knob;
+use crate::queue::config::ConfigOption;
 use crate::queue::{
     self, CapacityError, Config, Info, LentItems, LentSlots, TryPopError, TryPushError,
     answered_by, full, handles, queue_type, try_pop_by,
@@ -59,7 +59,7 @@ pub fn queue<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), Cap
 ///
 /// As [`queue`].
 pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    config.only(&[Knob::Exact])?;
+    config.only(&[ConfigOption::Exact])?;
     let unused = if config.exact { 0 } else { per_line::<T>() };
     let len = slots_for::<Indices<T>>(config.capacity, unused)?;
     let (tx, rx) = ends(config.memory, len, Indices::new(config.first))?;

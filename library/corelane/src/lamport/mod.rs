@@ -40,7 +40,7 @@ use core::marker::PhantomData;
 use crate::memory::{AtomicU64, Cells, Ordering};
 use crate::pad::Padded;
 #[cfg(feature = "literature")]
-use crate::queue::config::Knob;
+use crate::queue::config::ConfigOption;
 #[cfg(feature = "literature")]
 use crate::queue::{
     self, CapacityError, Config, Info, LentItems, LentSlots, Producer as _, TryPopError,
@@ -107,7 +107,7 @@ pub fn queue<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), Cap
 /// As [`queue`].
 #[cfg(feature = "literature")]
 pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    config.only(&[Knob::Exact])?;
+    config.only(&[ConfigOption::Exact])?;
     let len = slots_for::<Indices<T>>(config.capacity, 0)?;
     let (tx, rx) = ends(config.memory, len, Indices::new(config.first))?;
     let capacity = if config.exact { config.capacity } else { len };

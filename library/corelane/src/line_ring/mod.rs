@@ -54,7 +54,7 @@ use core::mem::needs_drop;
 use crate::carrier::{Carrier, Empties, Fills};
 use crate::memory::{AtomicU64, Ordering, keep_order};
 use crate::pad::Padded;
-use crate::queue::config::Knob;
+use crate::queue::config::ConfigOption;
 use crate::queue::staging::{Staged, Staging};
 use crate::queue::{
     self, CapacityError, Config, Consumer as _, Info, LentItems, LentSlots, TryPopError,
@@ -164,7 +164,7 @@ pub(crate) struct Geometry {
 
 impl Geometry {
     pub(crate) fn new<T>(config: Config) -> Result<Self, CapacityError> {
-        config.only(&[Knob::Batch])?;
+        config.only(&[ConfigOption::Batch])?;
         let n = Line::<T>::N;
         // G more lines, which the consumer may have left and not given back. And one, so that the
         // producer needn't wait for the line that the consumer is in.
@@ -216,8 +216,8 @@ pub struct Consumer<T, const RECORDS: bool = false> {
     staged: Box<Staged<T>>,
 }
 
-/// A consumer with so many lines from one catch-up to the next is far enough behind. In a small
-/// ring it is with half of the lines: more, and the producer would wait for it.
+/// A consumer that pops this number of lines from one catch-up to the next is far enough behind. In
+/// a small ring half of the lines suffice: with more, the producer would wait for the consumer.
 const FAR_BEHIND: u64 = 32;
 
 /// Distance, in lines, from the producer's line to the line that the producer prefetches. The

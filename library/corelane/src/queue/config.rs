@@ -39,7 +39,7 @@ pub struct Config {
 
 /// An option that not every queue has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Knob {
+pub(crate) enum ConfigOption {
     Batch,
     Block,
     Distance,
@@ -75,15 +75,15 @@ impl Config {
 
     /// Refuses options that a queue hasn't, which would have no effect; `has` are those that it
     /// has.
-    pub(crate) fn only(self, has: &[Knob]) -> Result<(), CapacityError> {
+    pub(crate) fn only(self, has: &[ConfigOption]) -> Result<(), CapacityError> {
         let refused = |knob, is_given| is_given && !has.contains(&knob);
-        if refused(Knob::Exact, self.exact) {
+        if refused(ConfigOption::Exact, self.exact) {
             return Err(CapacityError::Inexact);
         }
         let others = [
-            (Knob::Batch, self.batch.is_some(), "batch"),
-            (Knob::Block, self.block.is_some(), "block"),
-            (Knob::Distance, self.distance.is_some(), "distance"),
+            (ConfigOption::Batch, self.batch.is_some(), "batch"),
+            (ConfigOption::Block, self.block.is_some(), "block"),
+            (ConfigOption::Distance, self.distance.is_some(), "distance"),
         ];
         match others.into_iter().find(|&(knob, is_given, _)| refused(knob, is_given)) {
             Some((.., option)) if !self.lenient => Err(CapacityError::Unused { option }),

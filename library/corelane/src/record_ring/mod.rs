@@ -47,7 +47,7 @@ use crate::bytes::record::{Claims, Records, Room};
 use crate::bytes::{self, ClaimError};
 use crate::memory::{AtomicU64, Ordering, Words, keep_order};
 use crate::pad::Padded;
-use crate::queue::config::Knob;
+use crate::queue::config::ConfigOption;
 use crate::queue::{Backing, CapacityError, Config, Info, TryPopError, handles};
 use crate::region::{End, State, ends, most_slots};
 use crate::spin::Distance;
@@ -166,7 +166,7 @@ pub(crate) struct Geometry {
 
 impl Geometry {
     pub(crate) fn new(config: Config) -> Result<Self, CapacityError> {
-        config.only(&[Knob::Block])?;
+        config.only(&[ConfigOption::Block])?;
         let most = most_slots::<Header>() / 8;
         let capacity = config.capacity.div_ceil(WORD);
         let usual = (capacity.div_ceil(4).max(1) - 1) * WORD;
@@ -525,7 +525,7 @@ impl Claims for Producer {
     }
 }
 
-// SAFETY: `allocate` has found so many free bytes in a row behind the header at the place. All
+// SAFETY: `allocate` has found these bytes free, in a row, behind the header at the place. All
 // bytes of the ring are initialised, and the consumer doesn't look at them before the commit.
 unsafe impl Room for &mut Producer {
     #[inline(always)]

@@ -59,7 +59,7 @@ use core::marker::PhantomData;
 
 use crate::memory::Cells;
 use crate::pad::Padded;
-use crate::queue::config::Knob;
+use crate::queue::config::ConfigOption;
 use crate::queue::{
     self, Built, CapacityError, Config, Info, Queue, TryPopError, TryPushError, answered_by, full,
     handles,
@@ -169,7 +169,7 @@ pub fn queue_in_modes_with<T: Send, P: Mode, C: Mode>(
 
 /// Both handles of a new queue.
 fn open<T, P: Mode, C: Mode>(config: Config) -> Built<Producer<T, P, C>, Consumer<T, P, C>> {
-    config.only(&[Knob::Exact])?;
+    config.only(&[ConfigOption::Exact])?;
     let len = slots_up_to::<Header<T, P, C>>(MOST_SLOTS, config.capacity, 0)?;
     let header = Header {
         producers: Padded(P::new(config.first, len)),

@@ -318,7 +318,7 @@ pub struct Consumer<S: RingSlot> {
     popped: u64,
 }
 
-/// A consumer that pops so many items from one catch-up to the next is far enough behind.
+/// A consumer that pops this number of items from one catch-up to the next is far enough behind.
 const FAR_BEHIND: u64 = 256;
 
 impl<S: RingSlot> Producer<S> {

@@ -570,8 +570,8 @@ impl<'a> Indices<'a> {
             }
             let new = match entries.index(word) {
                 None => entries.word(position, entries.none()) & (word | !entries.safe()),
-                // The taker of that index is late. The next putter here must see that this taker
-                // has visited the entry.
+                // The index of an earlier lap is still here. The next thread that puts an index at
+                // this entry must see that this thread has visited the entry.
                 Some(_) => word & !entries.safe(),
             };
             match entry.compare_exchange(word, new, Ordering::Release, Ordering::Acquire) {

@@ -297,8 +297,8 @@ pub struct Consumer<T> {
     popped: u64,
 }
 
-/// A thread that moves so many items from one catch-up with the other side to the next is far
-/// enough behind.
+/// A thread that moves this number of items from one catch-up with the other side to the next is
+/// far enough behind.
 const FAR_BEHIND: u64 = 256;
 
 impl<T> Producer<T> {

@@ -322,7 +322,7 @@ impl Bell {
     }
 
     /// Removes the sleeper. If a ring has removed it before, wakes the next sleeper, and returns
-    /// the panic of that waker.
+    /// the panic if this wake-up panics.
     fn leave(&self, number: u64) -> Option<PanicPayload> {
         if self.withdraw(number) { self.wake_first(1) } else { None }
     }

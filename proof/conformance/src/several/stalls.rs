@@ -33,8 +33,8 @@ pub fn read_behind_stalled_writer(subject: &Any<Large>) {
     }
 }
 
-/// Items of one of two groups. A slice of so many large items takes long enough for other threads
-/// to push and pop meanwhile.
+/// Items of one of two groups. Copying a slice of this number of large items takes long enough for
+/// other threads to push and pop meanwhile.
 const GROUP: usize = 256;
 
 /// A queue of two groups, with two producers and two consumers if it may have them.

@@ -38,7 +38,7 @@ pub(crate) struct About {
     /// How its results are read.
     pub(crate) reading: &'static str,
     /// What is measured: the heading of a table's first column.
-    pub(crate) subject: &'static str,
+    pub(crate) measured: &'static str,
     /// Whether queues are recommended by its results.
     pub(crate) recommends: bool,
     /// Whether threads sleep: then floors tell what waking them takes.
@@ -50,7 +50,7 @@ impl About {
         name: "",
         heading: "",
         reading: "",
-        subject: "queue",
+        measured: "queue",
         recommends: false,
         sleeps: false,
     };

@@ -54,12 +54,14 @@ fn a_queue_must_be_among_the_best_in_all_placements() {
         ("scq", "mixed", 30.0),
         ("kanal", "mixed", 40.0),
     ];
-    let line = "for 2x2 threads take bbq (20.0 ns/item mixed, 2.0× as fast as the best peer, kanal at 40.0)";
+    let line = "for 2x2 threads take bbq (20.0 ns/item mixed, 2.0× as fast as the best peer, \
+     kanal at 40.0)";
     assert_eq!(advice(&medians), [line]);
     medians.push(("scq", "free", 10.0));
     medians.push(("bbq", "free", 13.0));
     medians.push(("kanal", "free", 5.0));
-    let line = "for 2x2 threads none is best everywhere: scq apart (10.0); bbq mixed (20.0); scq free (10.0)";
+    let line = "for 2x2 threads none is best everywhere: scq apart (10.0); bbq mixed (20.0); scq \
+     free (10.0)";
     let faster = "but a peer is faster: kanal is 2.0× as fast as scq free (5.00 against 10.0)";
     assert_eq!(advice(&medians), [line, faster]);
 }
@@ -76,9 +78,11 @@ fn a_queue_must_be_among_the_best_with_all_items_and_handles() {
     ];
     let line = "to stream items one by one take linering (ns/item, the best peer in brackets): \
                 8 bytes, loop: 11.0 (rtrb 9.50); 64 bytes, field: 20.0 (rtrb 15.0)";
-    let faster = "but a peer is faster: rtrb is 1.3× as fast as linering with 64 bytes, field (15.0 against 20.0)";
+    let faster = "but a peer is faster: rtrb is 1.3× as fast as linering with 64 bytes, field \
+     (15.0 against 20.0)";
     assert_eq!(advice(&medians), [line, faster]);
-    let line = "to stream items one by one take bbq-spsc (10.0 ns/item, level with the best peer, rtrb at 9.50, 10× the block_handoff floor of 1.00)";
+    let line = "to stream items one by one take bbq-spsc (10.0 ns/item, level with the best \
+     peer, rtrb at 9.50, 10× the block_handoff floor of 1.00)";
     let only = |queue: &str| medians.into_iter().find(|row| row.0 == queue);
     assert_eq!(advice(&[only("bbq-spsc"), only("rtrb")].map(Option::unwrap)), [line]);
 }

@@ -160,7 +160,7 @@ impl<T> Sender<T> {
         }
     }
 
-    /// The paper's `allocate_entry`: granules of the block that starts at `head`, if so many are
+    /// The paper's `allocate_entry`: `n` granules of the block that starts at `head`, if `n` are
     /// left.
     #[inline]
     fn allocate_in(&self, head: u64, n: u64) -> Result<Option<Run>, Nothing> {

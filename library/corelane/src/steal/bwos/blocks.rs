@@ -9,7 +9,7 @@ use core::ptr::NonNull;
 
 use crate::memory::{AtomicBool, AtomicU64, Barrier, Cells, Ordering, Shifted, UnsafeCell};
 use crate::pad::Padded;
-use crate::queue::config::Knob;
+use crate::queue::config::ConfigOption;
 use crate::queue::{CapacityError, Config};
 use crate::region::{Slots, State, array, slots_up_to};
 use crate::unwind::drop_each;
@@ -266,7 +266,10 @@ pub struct Shape {
 impl Shape {
     /// By default about eight blocks, and one more. Without that one, a block of which thieves have
     /// taken a part would be missing.
-    pub(super) fn new<H: State>(config: Config, has: &[Knob]) -> Result<Self, CapacityError> {
+    pub(super) fn new<H: State>(
+        config: Config,
+        has: &[ConfigOption],
+    ) -> Result<Self, CapacityError> {
         config.only(has)?;
         slots_up_to::<H>(MOST_SLOTS_AT_ALL, config.capacity, 2 * MOST_SLOTS)?;
         // Not so few that numbers of blocks come again soon.

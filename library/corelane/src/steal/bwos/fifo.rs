@@ -36,7 +36,7 @@ use core::marker::PhantomData;
 use super::blocks::{AtHand, Block, Blocks, Loot, RightToSeize, Shape, Word};
 use crate::memory::{AtomicU64, Barrier, Ordering, without_unwinding};
 use crate::pad::Padded;
-use crate::queue::config::Knob;
+use crate::queue::config::ConfigOption;
 use crate::queue::{CapacityError, Config, Info, Sides, TryPopError, TryPushError};
 use crate::region::{End, State, ends};
 use crate::steal;
@@ -70,7 +70,7 @@ pub fn queue<T: Send>(capacity: usize) -> Result<Worker<T>, CapacityError> {
 ///
 /// As [`queue`].
 pub fn queue_with<T: Send>(config: Config) -> Result<Worker<T>, CapacityError> {
-    let shape = Shape::new::<Header<T>>(config, &[Knob::Block, Knob::Batch])?;
+    let shape = Shape::new::<Header<T>>(config, &[ConfigOption::Block, ConfigOption::Batch])?;
     let barrier = Barrier::new();
     let (end, thieves) = ends(config.memory, shape, Header::new(&shape, barrier))?;
     let first = shape.first();

@@ -33,7 +33,7 @@ use core::marker::PhantomData;
 use super::blocks::{AtHand, Block, Blocks, Loot, RightToSeize, Shape, Word};
 use crate::memory::{AtomicU64, Barrier, Ordering, limit, pause, without_unwinding};
 use crate::pad::Padded;
-use crate::queue::config::Knob;
+use crate::queue::config::ConfigOption;
 use crate::queue::{CapacityError, Config, Info, Sides, TryPopError, TryPushError};
 use crate::region::{End, State, ends};
 use crate::steal;
@@ -67,7 +67,7 @@ pub fn queue<T: Send>(capacity: usize) -> Result<Worker<T>, CapacityError> {
 ///
 /// As [`queue`].
 pub fn queue_with<T: Send>(config: Config) -> Result<Worker<T>, CapacityError> {
-    let shape = Shape::new::<Header<T>>(config, &[Knob::Block])?;
+    let shape = Shape::new::<Header<T>>(config, &[ConfigOption::Block])?;
     let barrier = Barrier::new();
     let (end, thieves) = ends(config.memory, shape, Header::new(&shape, barrier))?;
     let first = shape.first();

@@ -31,7 +31,7 @@ const ABOUT: About = About {
     name: "executor",
     heading: "Executors of tasks",
     reading: "The workers are not pinned. The first task runs on a worker, too.",
-    subject: "executor",
+    measured: "executor",
     ..About::NONE
 };
 
@@ -77,8 +77,9 @@ impl Suite for ExecutorSetting {
     }
 
     fn legend(&self, _: Test) -> &'static str {
-        "Nanoseconds for each task, round trip, yield, join, or request, of all workers together; less is better. × peer: of the best peer. \
-    cpu ns: processor time of the server for each request."
+        "Nanoseconds for each task, round trip, yield, join, or request, of all workers \
+         together; less is better. × peer: of the best peer. cpu ns: processor time of the \
+         server for each request."
     }
 }
 

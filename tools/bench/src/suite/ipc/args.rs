@@ -26,7 +26,8 @@ pub struct IpcArgs {
     pub test: Vec<Test>,
 
     /// Sizes of records, in bytes: 8, 64, 1024, 16384, 65536.
-    #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = record_bytes, default_value = "8,64,1024,65536")]
+    #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = record_bytes,
+          default_value = "8,64,1024,65536")]
     pub record: Vec<usize>,
 
     /// How corelane's queues wait; peers have only `adaptive`. On one core they never spin.

@@ -28,8 +28,9 @@ pub(crate) struct IpcSetting {
 const ABOUT: About = About {
     name: "ipc",
     heading: "Between processes",
-    reading: "One process measures, and starts the other one. Each has a core. Strategies share a table; peers have \
-    only their own. The floor `futex_rtt` is two threads that wake each other in turn, each on its core.",
+    reading: "One process measures, and starts the other one. Each has a core. Strategies share \
+     a table; peers have only their own. The floor `futex_rtt` is two threads that wake each \
+     other in turn, each on its core.",
     sleeps: true,
     ..About::NONE
 };
@@ -68,25 +69,28 @@ impl Suite for IpcSetting {
     fn legend(&self, test: Test) -> &'static str {
         match test {
             Test::Rtt => {
-                "Means of a round trip; less is better. × peer: of the best peer. × floor: of line_rtt, where the strategy is sleep of \
-                 futex_rtt. cpu ns, sleeps: of the process that asks."
+                "Means of a round trip; less is better. × peer: of the best peer. × floor: of \
+                 line_rtt, where the strategy is sleep of futex_rtt. cpu ns, sleeps: of the \
+                 process that asks."
             }
             Test::Stream => {
-                "Medians with quartiles; less is better. × floor: of a block_handoff of as many bytes. cpu ns, sleeps: of the process \
-                 that receives."
+                "Medians with quartiles; less is better. × floor: of a block_handoff of as many \
+                 bytes. cpu ns, sleeps: of the process that receives."
             }
             Test::PingPong => {
-                "Time of a round trip, with those of all threads counted; less is better. The threads of a process share its core. Any thread may answer, \
-                 and get any answer. cpu ns, sleeps: of the threads that ask."
+                "Time of a round trip, with those of all threads counted; less is better. The \
+                 threads of a process share its core. Any thread may answer, and get any answer. \
+                 cpu ns, sleeps: of the threads that ask."
             }
             Test::Cpu => {
-                "Processor time of a record. send: time of the sender's call. receive: processor time of the receiver. sleeps: of the \
-                 receiver."
+                "Processor time of a record. send: time of the sender's call. receive: processor \
+                 time of the receiver. sleeps: of the receiver."
             }
             _ => {
-                "Processes that push, and processes that pop, are killed in turn, within 2 ms after they have begun. lost: missing, but the record that was \
-                 under way. hung: did not find out within ten seconds. left behind: descriptors and sides. ms to open: at the 99th \
-                 percentile."
+                "Processes that push, and processes that pop, are killed in turn, within 2 ms \
+                 after they have begun. lost: missing, but the record that was under way. hung: \
+                 did not find out within ten seconds. left behind: descriptors and sides. ms to \
+                 open: at the 99th percentile."
             }
         }
     }

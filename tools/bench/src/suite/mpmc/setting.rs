@@ -32,13 +32,14 @@ pub(crate) struct MpmcSetting {
 const ABOUT: About = About {
     name: "mpmc",
     heading: "Between several threads",
-    reading: "2x4 is two producers and four consumers. Placed apart: no core has both sides; mixed: each core has both; \
-         free: threads aren't pinned. Counter and lock are floors: what an item costs if its producer and its \
-         consumer do nothing but add to one counter, or take one lock. Fairness (fair P, fair C) is the number of \
-         items of the slowest producer or consumer per item of the fastest. × peer and × floor are multiples of the \
-         best bounded peer and of the floor: less is better. Lost are items that no consumer popped: pushes that \
-         found no room and were not retried, or overwritten items. Overwrite: 2x0 is without a consumer; there bbq \
-         is the queue whose producers wait.",
+    reading: "2x4 is two producers and four consumers. Placed apart: no core has both sides; \
+     mixed: each core has both; free: threads aren't pinned. Counter and lock are floors: what \
+     an item costs if its producer and its consumer do nothing but add to one counter, or take \
+     one lock. Fairness (fair P, fair C) is the number of items of the slowest producer or \
+     consumer per item of the fastest. × peer and × floor are multiples of the best bounded peer \
+     and of the floor: less is better. Lost are items that no consumer popped: pushes that found \
+     no room and were not retried, or overwritten items. Overwrite: 2x0 is without a consumer; \
+     there bbq is the queue whose producers wait.",
     recommends: true,
     ..About::NONE
 };
@@ -82,26 +83,28 @@ impl Suite for MpmcSetting {
     fn legend(&self, test: Test) -> &'static str {
         match test {
             Test::Throughput => {
-                "Medians with quartiles; less is better. M/s: million items a second. × peer, × floor: of the best \
-                 bounded peer, of block_handoff. fair P, fair C: items of the slowest producer, consumer per item of \
-                 the fastest. failed: calls in vain per item. run: items of one producer that a consumer gets in a \
-                 row. counter, lock: what an item costs if its producer and its consumer add to one counter, take \
+                "Medians with quartiles; less is better. M/s: million items a second. × peer, × \
+                 floor: of the best bounded peer, of block_handoff. fair P, fair C: items of the \
+                 slowest producer, consumer per item of the fastest. failed: calls in vain per \
+                 item. run: items of one producer that a consumer gets in a row. counter, lock: \
+                 what an item costs if its producer and its consumer add to one counter, take \
                  one lock."
             }
             Test::DataLatency => {
-                "Time that items stay in the queue. × peer, × floor: of the best bounded peer, of half a line_rtt. \
-                 lost: found no room."
+                "Time that items stay in the queue. × peer, × floor: of the best bounded peer, \
+                 of half a line_rtt. lost: found no room."
             }
             Test::OpLatency => {
-                "A push and a pop together, without the slowest hundredth. × peer: of the best bounded peer. lost: \
-                 found no room."
+                "A push and a pop together, without the slowest hundredth. × peer: of the best \
+                 bounded peer. lost: found no room."
             }
             Test::FullEmpty => {
                 "Medians with quartiles; less is better. × peer: of the best bounded peer."
             }
             _ => {
-                "M/s: million pushes a second. lost: overwritten before they were popped. fair P: items of the \
-                 slowest producer per item of the fastest. bbq doesn't overwrite: its producers wait."
+                "M/s: million pushes a second. lost: overwritten before they were popped. fair \
+                 P: items of the slowest producer per item of the fastest. bbq doesn't \
+                 overwrite: its producers wait."
             }
         }
     }

@@ -20,10 +20,10 @@ pub(crate) struct RingSetting {
 const ABOUT: About = About {
     name: "ring",
     heading: "Threads in a ring",
-    reading: "A message has gone round when all threads but the first have copied, freed and passed it on, and the first \
-         thread, which sent it, has taken it back. With more threads than cores they yield while they wait. × peer is \
-         a multiple of the best bounded peer, or of the best unbounded peer if all queues of corelane are unbounded: \
-         less is better.",
+    reading: "A message has gone round when all threads but the first have copied, freed and \
+     passed it on, and the first thread, which sent it, has taken it back. With more threads \
+     than cores they yield while they wait. × peer is a multiple of the best bounded peer, or of \
+     the best unbounded peer if all queues of corelane are unbounded: less is better.",
     recommends: true,
     ..About::NONE
 };
@@ -46,7 +46,8 @@ impl Suite for RingSetting {
     }
 
     fn legend(&self, _: Test) -> &'static str {
-        "Medians with quartiles; less is better. M/s: million messages a second. × peer: of the best bounded peer."
+        "Medians with quartiles; less is better. M/s: million messages a second. × peer: of the \
+         best bounded peer."
     }
 
     fn column(&self, result: &CellResult) -> Option<String> {

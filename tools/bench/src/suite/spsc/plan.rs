@@ -83,11 +83,10 @@ fn of(args: &SpscArgs, queues: &[&'static Subject]) -> Result<Plan, Failure> {
     for &Positive(capacity) in &args.capacity {
         for &wait in &waits {
             for (test, setting) in &settings {
-                let fitting = queues.iter().copied().filter(|queue| carries(queue, setting));
+                let queues = queues.iter().copied();
                 let length = length(args, *test, setting);
                 let params = Params { capacity, wait, setting: setting.clone().into() };
-                cells
-                    .extend(row(fitting, *test, params, length, |one| kernel(one, *test, setting)));
+                cells.extend(row(queues, *test, params, length, |one| kernel(one, *test, setting)));
             }
         }
     }
@@ -103,21 +102,21 @@ fn carries(queue: &Subject, setting: &SpscSetting) -> bool {
     setting.bytes() == WORD || (queue.kernel.larger)(setting.bytes()).is_some()
 }
 
-/// What measures a queue that fits.
-fn kernel(queue: &'static Subject, test: Test, setting: &SpscSetting) -> Kernel {
+/// What measures a queue with items of this size, if it carries them.
+fn kernel(queue: &'static Subject, test: Test, setting: &SpscSetting) -> Option<Kernel> {
     let (setting, kernels) = (setting.clone(), &queue.kernel);
     let checked = move |sample: Sample| match sample.wrong {
         0 => Ok(sample),
         wrong => Err(format!("{wrong} items of {} came out of order or lost", name(&test))),
     };
-    match ((kernels.larger)(setting.bytes()), kernels.spsc) {
-        (Some(larger), _) => Kernel::of(move |trial| checked((larger.measure)(trial, &setting)))
-            .and_probe(move |params| (larger.probe)(params.config())),
-        (None, spsc) => Kernel::of(move |trial| {
-            checked(spsc.ok_or("it has two sides with several threads")?(test, trial, &setting))
-        })
-        .and_probe(|params| (kernels.probe)(params.config(), TeamSize::ONE)),
+    if setting.bytes() != WORD {
+        let larger = (kernels.larger)(setting.bytes())?;
+        let kernel = Kernel::of(move |trial| checked((larger.measure)(trial, &setting)));
+        return Some(kernel.and_probe(move |params| (larger.probe)(params.config())));
     }
+    let measure = kernels.spsc?;
+    let kernel = Kernel::of(move |trial| checked(measure(test, trial, &setting)));
+    Some(kernel.and_probe(|params| (kernels.probe)(params.config(), TeamSize::ONE)))
 }
 
 /// The send times of open-loop cells.

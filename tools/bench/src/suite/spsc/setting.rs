@@ -62,9 +62,10 @@ impl SpscSetting {
 const ABOUT: About = About {
     name: "spsc",
     heading: "Between one producer and one consumer",
-    reading: "The batch columns are items moved per run of failed pushes (P) or pops (C): a side whose batch \
-         is small is the faster one, waiting for the other. Handles in the loop are local variables, which the \
-         compiler keeps in registers; handles in a field are behind a call that isn't inlined, as in most programs.",
+    reading: "The batch columns are items moved per run of failed pushes (P) or pops (C): a side \
+     whose batch is small is the faster one, waiting for the other. Handles in the loop are \
+     local variables, which the compiler keeps in registers; handles in a field are behind a \
+     call that isn't inlined, as in most programs.",
     recommends: true,
     ..About::NONE
 };
@@ -90,12 +91,14 @@ impl Suite for SpscSetting {
     fn legend(&self, test: Test) -> &'static str {
         match test {
             Test::Stream => {
-                "Medians with quartiles; less is better. × floor: of a block_handoff of as many bytes. P batch, C batch: \
-                 items that the producer, the consumer moves before it waits; the smaller one is of the faster side."
+                "Medians with quartiles; less is better. × floor: of a block_handoff of as many \
+                 bytes. P batch, C batch: items that the producer, the consumer moves before it \
+                 waits; the smaller one is of the faster side."
             }
             Test::Rtt => "Medians with quartiles; less is better. × floor: of line_rtt.",
             _ => {
-                "Time from an item's intended send time to its pop. p99: one of a hundred items takes longer."
+                "Time from an item's intended send time to its pop. p99: one of a hundred items \
+                 takes longer."
             }
         }
     }

@@ -35,7 +35,8 @@ pub(crate) struct PoolSetting {
 const ABOUT: About = About {
     name: "steal",
     heading: "Work stealing",
-    reading: "The owner and its thief have a core each. A thief that finds nothing tries again at once.",
+    reading: "The owner and its thief have a core each. A thief that finds nothing tries again \
+     at once.",
     ..About::NONE
 };
 
@@ -71,8 +72,9 @@ impl Suite for StealSetting {
     }
 
     fn legend(&self, _: Test) -> &'static str {
-        "Nanoseconds of the owner for each item that it puts, and gets unless it is stolen, or of a thread of a pool for each that it gets or steals; less is better. \
-    × peer: of the best peer, which may be a collection of one thread: vec, vecdeque."
+        "Nanoseconds of the owner for each item that it puts, and gets unless it is stolen, or \
+         of a thread of a pool for each that it gets or steals; less is better. × peer: of the \
+         best peer, which may be a collection of one thread: vec, vecdeque."
     }
 }
 

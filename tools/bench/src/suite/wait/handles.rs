@@ -67,7 +67,8 @@ pub(super) fn copies<H>(
 /// Makes `$channel` a channel, opened by `$open` for `$capacity` items. Handles of a side are
 /// cloned if it says so.
 macro_rules! channel {
-    ($channel:ident, $sharing:ident: $tx:ty $(, $clone_tx:ident)?; $rx:ty $(, $clone_rx:ident)?; |$capacity:ident| $open:expr) => {
+    ($channel:ident, $sharing:ident: $tx:ty $(, $clone_tx:ident)?; $rx:ty $(, $clone_rx:ident)?;
+     |$capacity:ident| $open:expr) => {
         struct $channel;
 
         impl Channel for $channel {

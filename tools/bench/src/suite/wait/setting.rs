@@ -47,10 +47,11 @@ pub(crate) struct Way {
 const ABOUT: About = About {
     name: "wait",
     heading: "Calls that wait",
-    reading: "Calls wait for room and for items; threads may sleep. 2x4 is two producers and four consumers. \
-    Placed apart: no core has both sides; mixed: each core has both; free: threads aren't pinned. Rows with spin or yield \
-    are the plain handles of the queue, which try again after a pause or a yield: they show what sleeping saves and costs. \
-    The floor `futex_rtt` is two threads that wake each other in turn, each on its core.",
+    reading: "Calls wait for room and for items; threads may sleep. 2x4 is two producers and \
+     four consumers. Placed apart: no core has both sides; mixed: each core has both; free: \
+     threads aren't pinned. Rows with spin or yield are the plain handles of the queue, which \
+     try again after a pause or a yield: they show what sleeping saves and costs. The floor \
+     `futex_rtt` is two threads that wake each other in turn, each on its core.",
     sleeps: true,
     ..About::NONE
 };
@@ -109,25 +110,30 @@ impl Suite for WaitSetting {
     fn legend(&self, test: Test) -> &'static str {
         match test {
             Test::Stream => {
-                "Medians with quartiles; less is better. M/s: million items a second. × peer, × floor: of the best bounded peer, of \
-                 block_handoff. run: items of one producer that a consumer gets in a row. cpu ns: processor time of all threads \
-                 for an item. sleeps: how often a thread slept for an item. spin, yield: plain handles that try again."
+                "Medians with quartiles; less is better. M/s: million items a second. × peer, × \
+                 floor: of the best bounded peer, of block_handoff. run: items of one producer \
+                 that a consumer gets in a row. cpu ns: processor time of all threads for an \
+                 item. sleeps: how often a thread slept for an item. spin, yield: plain handles \
+                 that try again."
             }
             Test::PingPong => {
-                "Beside: the mean of a round trip; otherwise the median, from the send. × floor: of line_rtt, or of futex_rtt if \
-                 threads sleep before. cpu ns: processor time of all threads for a round trip, without pauses; of tasks with pauses. \
-                 sleeps: how often a thread slept, pauses included."
+                "Beside: the mean of a round trip; otherwise the median, from the send. × floor: \
+                 of line_rtt, or of futex_rtt if threads sleep before. cpu ns: processor time of \
+                 all threads for a round trip, without pauses; of tasks with pauses. sleeps: how \
+                 often a thread slept, pauses included."
             }
             Test::Cpu => {
-                "Processor time of an item. send: time of the sender's call. receive: processor time of the receiver. sleeps: of \
-                 the receiver. p50 ns: from an item's intended send time until the receiver has it."
+                "Processor time of an item. send: time of the sender's call. receive: processor \
+                 time of the receiver. sleeps: of the receiver. p50 ns: from an item's intended \
+                 send time until the receiver has it."
             }
             Test::Idle => {
                 "Processor time that a second of waiting takes: 1,000,000,000 is a whole core."
             }
             _ => {
-                "Time from an item's intended send time until the receiver has it. p99: one of a hundred items takes longer. cpu ns: \
-                 time of the sender's call and processor time of the receiver for an item. sleeps: of the receiver."
+                "Time from an item's intended send time until the receiver has it. p99: one of a \
+                 hundred items takes longer. cpu ns: time of the sender's call and processor \
+                 time of the receiver for an item. sleeps: of the receiver."
             }
         }
     }
