@@ -92,9 +92,16 @@ impl<T> Drop for Carrier<T> {
 pub trait Use<H> {
     /// What it returns.
     type Output;
+    /// Whether it asks [`may_begin`](Self::may_begin).
+    const LOOKS: bool = false;
 
     /// Uses the handle.
     fn run(self, handle: &mut H) -> Self::Output;
+
+    /// Whether to use the handle, if a [word](crate::lease) asks for attention.
+    fn may_begin(&self) -> bool {
+        true
+    }
 }
 
 /// A use by a closure.
@@ -123,6 +130,30 @@ impl<P: Empties> Use<P> for PushFrom<'_, P::Item> {
     }
 }
 
+/// A push from a carrier, without a call.
+pub(crate) struct PushQuickly<'a, T>(pub(crate) &'a mut Carrier<T>);
+
+impl<P: Empties> Use<P> for PushQuickly<'_, P::Item> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self, tx: &mut P) -> bool {
+        tx.push_quickly(self.0)
+    }
+}
+
+/// A pop into a carrier, without a call.
+pub(crate) struct PopQuickly<'a, T>(pub(crate) &'a mut Carrier<T>);
+
+impl<C: Fills> Use<C> for PopQuickly<'_, C::Item> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self, rx: &mut C) -> bool {
+        rx.pop_quickly(self.0)
+    }
+}
+
 /// A pop into a carrier, and whether anything was done.
 pub(crate) struct PopInto<'a, T>(pub(crate) &'a mut Carrier<T>);
 
@@ -141,10 +172,17 @@ pub(crate) trait Empties: Producer {
     /// As [`try_push`](Producer::try_push), of the item in the carrier, which stays there if there
     /// is no room. Returns whether there was room.
     fn push_from(&mut self, item: &mut Carrier<Self::Item>) -> bool;
+
+    /// As [`push_from`](Self::push_from), without a call. `false` says nothing.
+    fn push_quickly(&mut self, item: &mut Carrier<Self::Item>) -> bool;
 }
 
 /// A consumer that fills carriers.
 pub(crate) trait Fills: Consumer {
     /// As [`try_pop`](Consumer::try_pop), into an empty carrier.
     fn pop_into(&mut self, item: &mut Carrier<Self::Item>) -> Result<(), TryPopError>;
+
+    /// As [`pop_into`](Self::pop_into), without a call. Whether there is an item; `false` says
+    /// nothing.
+    fn pop_quickly(&mut self, item: &mut Carrier<Self::Item>) -> bool;
 }

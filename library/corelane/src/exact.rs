@@ -11,7 +11,7 @@ use core::marker::PhantomData;
 
 use crate::carrier::{Carrier, Empties, Fills};
 use crate::line_ring::LineRing;
-use crate::memory::{AtomicU64, Ordering, fence, limit, pause};
+use crate::memory::{AtomicU64, Ordering, fence, limit, own_load, pause};
 use crate::pad::Padded;
 use crate::queue::{
     self, Backing, Built, Config, Info, Queue, SingleQueue, TryPopError, TryPushError, full,
@@ -35,8 +35,8 @@ impl<T, Q: SingleQueue<T>> Queue<T> for Exact<Q> {
         };
         let shared = Arc::new(Positions::new(capacity));
         Ok((
-            Producer { queue: tx, pushed: 0, limit: capacity, capacity, shared: shared.clone() },
-            Consumer { queue: rx, popped: 0, shared, capacity },
+            Producer { queue: tx, limit: capacity, capacity, shared: shared.clone() },
+            Consumer { queue: rx, shared, capacity },
         ))
     }
 }
@@ -53,6 +53,7 @@ pub(crate) struct Positions {
 
 impl Positions {
     /// Items that were pushed, by calls that have returned.
+    #[inline]
     pub(crate) fn pushed(&self) -> u64 {
         // Relaxed: what was pushed is known from the inner queue.
         self.pushed.load(Ordering::Relaxed)
@@ -105,7 +106,6 @@ impl Positions {
 /// The sending side.
 pub struct Producer<P> {
     queue: P,
-    pushed: u64,
     /// Where the queue is full, by the last read of the consumer's position.
     limit: u64,
     /// Less the room that is reserved.
@@ -116,7 +116,6 @@ pub struct Producer<P> {
 /// The receiving side.
 pub struct Consumer<C> {
     queue: C,
-    popped: u64,
     capacity: u64,
     shared: Arc<Positions>,
 }
@@ -144,12 +143,13 @@ fn look(shared: &Positions, capacity: u64, pushed: u64) -> u64 {
 }
 
 impl<P> Producer<P> {
-    #[inline]
+    #[inline(always)] // as the inner queue's calls
     fn has_room(&mut self) -> bool {
-        if self.pushed == self.limit {
-            self.limit = look(&self.shared, self.capacity, self.pushed);
+        let pushed = own_load(&self.shared.pushed);
+        if pushed == self.limit {
+            self.limit = look(&self.shared, self.capacity, pushed);
         }
-        self.pushed != self.limit
+        pushed != self.limit
     }
 
     /// Reserves room for one item, if there is some: as if the capacity were smaller, until
@@ -191,9 +191,9 @@ impl<P> Producer<P> {
     /// Counts an item that was pushed.
     #[inline(always)] // as the inner queue's calls
     fn count(&mut self) {
-        self.pushed = self.pushed.wrapping_add(1);
+        let pushed = &self.shared.pushed;
         // Relaxed: only counted.
-        self.shared.pushed.store(self.pushed, Ordering::Relaxed);
+        pushed.store(own_load(pushed).wrapping_add(1), Ordering::Relaxed);
     }
 }
 
@@ -201,9 +201,9 @@ impl<C> Consumer<C> {
     /// Counts an item that was popped.
     #[inline(always)] // as the inner queue's calls
     fn count(&mut self) {
-        self.popped = self.popped.wrapping_add(1);
+        let popped = own_load(&self.shared.popped).wrapping_add(1);
         // Release ↔ Acquire in `Positions::popped`: the inner queue's slots have come back.
-        self.shared.popped.store(self.popped, Ordering::Release);
+        self.shared.popped.store(popped, Ordering::Release);
     }
 }
 
@@ -260,6 +260,16 @@ impl<P: Empties> Empties for Producer<P> {
         self.count();
         true
     }
+
+    #[inline(always)] // as `try_push`
+    fn push_quickly(&mut self, item: &mut Carrier<P::Item>) -> bool {
+        let has_room = own_load(&self.shared.pushed) != self.limit;
+        let is_done = has_room && self.queue.push_quickly(item);
+        if is_done {
+            self.count();
+        }
+        is_done
+    }
 }
 
 impl<C: queue::Consumer> queue::Consumer for Consumer<C> {
@@ -299,6 +309,15 @@ impl<C: Fills> Fills for Consumer<C> {
         self.queue.pop_into(item)?;
         self.count();
         Ok(())
+    }
+
+    #[inline(always)] // as `try_pop`
+    fn pop_quickly(&mut self, item: &mut Carrier<C::Item>) -> bool {
+        let is_done = self.queue.pop_quickly(item);
+        if is_done {
+            self.count();
+        }
+        is_done
     }
 }
 

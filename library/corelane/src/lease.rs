@@ -7,6 +7,13 @@
 //! says so in `word`. The holder reads `word` at each use, and gives the value up when it has used
 //! the value often enough. If the holder doesn't come, the waiting tenant revokes the lease.
 //!
+//! # What else is asked through the word
+//!
+//! Threads that use no value may ask each user for [attention](Word::ask), before and after its
+//! uses: a sleeper that the user has to wake, or the end of a channel. So the user looks at one
+//! word, which nobody writes as long as nothing happens. The asking thread has the heavy fence
+//! after it has asked, and then it looks at what the users do.
+//!
 //! # Why two tenants never use the value at the same time
 //!
 //! A tenant makes `steps` of its seat odd, and then reads `word`: it uses the value only if `word`
@@ -14,7 +21,7 @@
 //! former holder's `steps`: it takes the lease only if they are even, or if it was the holder
 //! itself. Between its two accesses the holder has the light fence of a `Barrier`, and the other
 //! tenant has the heavy fence. So the holder sees that the lease is revoked, or the other tenant
-//! sees that the holder is at work. No value of `word` occurs twice: each lease has a number, of 45
+//! sees that the holder is at work. No value of `word` occurs twice: each lease has a number, of 44
 //! bits.
 //!
 //! # Short leases
@@ -25,14 +32,18 @@
 //! many times in a row, leases become long again.
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::cell::Cell;
 use core::fmt;
+use core::hint::assert_unchecked;
 use core::mem::MaybeUninit;
 use core::ptr::{self, NonNull};
 
 use crate::carrier::{By, Use};
-use crate::memory::{AtomicPtr, AtomicU64, Barrier, Mutex, Ordering, UnsafeCell, limit, pause};
+use crate::memory::{
+    AtomicPtr, AtomicU64, Barrier, Mutex, Ordering, UnsafeCell, limit, own_load, pause,
+};
 use crate::pad::Padded;
 use crate::region::{MOST_ENDS, no_memory};
 
@@ -73,20 +84,23 @@ const LEASED: u64 = 1;
 const REVOKED: u64 = 2;
 /// Others wait for the value.
 const WANTED: u64 = 4;
+/// Each user is asked for attention. No part of the lease.
+const ATTENTION: u64 = 8;
 /// The seat of the holder.
-const SEAT: u64 = (MOST_ENDS - 1) << 3;
+const SEAT: u64 = (MOST_ENDS - 1) << SEAT_AT;
+const SEAT_AT: u32 = 4;
 /// One lease more: the number of the lease is above all else.
-const LEASE: u64 = MOST_ENDS << 3;
+const LEASE: u64 = MOST_ENDS << SEAT_AT;
 
 /// The `word` of a tenant without a lease: no lease has it.
-const NO_LEASE: u64 = u64::MAX;
+const NO_LEASE: u64 = u64::MAX & !ATTENTION;
 /// The end of a lease that nobody else wants.
 const NEVER: u64 = u64::MAX;
 
 /// The index of the seat in a word.
 #[inline]
 fn seat_of(word: u64) -> usize {
-    ((word & SEAT) >> 3) as usize
+    ((word & SEAT) >> SEAT_AT) as usize
 }
 
 /// `word` in another state.
@@ -95,12 +109,37 @@ fn in_state(word: u64, state: u64) -> u64 {
     word & !STATE | state
 }
 
-/// What a tenant tells others.
-#[derive(Debug)]
+/// The word that users look at: the state of the lease, its holder's seat, and its number. And
+/// whether users are asked for attention.
+pub(crate) struct Word(Padded<AtomicU64>, Barrier);
+
+impl Word {
+    fn new() -> Self {
+        let barrier = Barrier::new();
+        // Where the light fence is no light one, users always come: they have it then.
+        let asked = if barrier.is_light() { 0 } else { ATTENTION };
+        Self(Padded(AtomicU64::new(FREE | asked)), barrier)
+    }
+
+    /// Asks all users for attention, or does so no more. After it has asked, the caller needs the
+    /// heavy fence.
+    #[cfg(feature = "std")]
+    pub(crate) fn ask(&self, is_asked: bool) {
+        // Relaxed, all: the fences order them.
+        if is_asked {
+            self.0.fetch_or(ATTENTION, Ordering::Relaxed);
+        } else if self.1.is_light() {
+            self.0.fetch_and(!ATTENTION, Ordering::Relaxed);
+        }
+    }
+}
+
+/// What a tenant tells others, and its own part.
 #[repr(align(128))]
 struct Seat {
-    /// Twice the number of uses, and one more during a use.
+    /// Twice the number of uses, about. Odd during a use.
     steps: AtomicU64,
+    tenant: UnsafeCell<Tenant>,
 }
 
 /// Seats by index. Segment k has 2^k seats.
@@ -144,7 +183,7 @@ impl Seats {
         if place == 0 {
             let (mut seats, n) = (Vec::new(), 1 << segment);
             seats.try_reserve_exact(n).ok()?;
-            seats.extend((0..n).map(|_| Seat { steps: AtomicU64::new(0) }));
+            seats.extend((index..index + n).map(Seat::new));
             let seats = Box::into_raw(seats.into_boxed_slice()).cast();
             // Relaxed: see `get`.
             self.segments[segment].store(seats, Ordering::Relaxed);
@@ -176,12 +215,10 @@ impl Drop for Seats {
 }
 
 /// A value, and which tenant may use it.
-pub struct Lease<H> {
-    /// The state of the lease, its holder's seat, and its number.
-    word: Padded<AtomicU64>,
+struct Lease<H> {
+    word: Arc<Word>,
     tenants: AtomicU64,
     seats: Seats,
-    barrier: Barrier,
     /// Empty while the only user has the value itself.
     value: UnsafeCell<Option<Held<H>>>,
 }
@@ -223,26 +260,26 @@ impl<H> Held<H> {
 // SAFETY: one tenant at a time uses the value, and may be on any thread.
 unsafe impl<H: Send> Sync for Lease<H> {}
 
-impl<H> Default for Lease<H> {
+impl<H> Lease<H> {
     /// The lease of a value that its only user has itself.
-    fn default() -> Self {
+    fn new(word: Arc<Word>) -> Self {
         Self {
-            word: Padded(AtomicU64::new(FREE)),
+            word,
             tenants: AtomicU64::new(0),
             seats: Seats::new(),
-            barrier: Barrier::new(),
             value: UnsafeCell::new(None),
         }
     }
-}
 
-impl<H> fmt::Debug for Lease<H> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lease").finish_non_exhaustive()
+    #[inline(always)]
+    fn word(&self) -> &AtomicU64 {
+        &self.word.0
     }
-}
 
-impl<H> Lease<H> {
+    fn barrier(&self) -> Barrier {
+        self.word.1
+    }
+
     /// The steps of the tenant in a seat.
     #[inline]
     fn steps(&self, index: usize) -> u64 {
@@ -260,20 +297,34 @@ impl<H> Lease<H> {
         // SAFETY: no tenant uses it yet.
         self.value.with_mut(|held| unsafe { *held = Some(Held::new(value)) });
     }
+
+    /// One more tenant, and its seat.
+    fn enter(&self) -> NonNull<Seat> {
+        let index = self.seats.take().unwrap_or_else(no_memory);
+        // Relaxed: the user of the new tenant comes from another one.
+        self.tenants.fetch_add(1, Ordering::Relaxed);
+        let seat = self.seats.get(index);
+        // SAFETY: no tenant has the seat, and the lock of `take` and `leave` orders what the last
+        // one did.
+        unsafe { seat.as_ref() }.tenant.with_mut(|tenant| unsafe { (*tenant).begin() });
+        seat
+    }
 }
 
-/// A user of the value of a [`Lease`], always of the same lease.
+/// A user of a value that it may share with others.
 ///
 /// The only user has the value itself, and needs no lease, until it is duplicated.
 pub struct User<H> {
     /// The value, while this is the only user.
     own: MaybeUninit<H>,
-    /// `None` while this is the only user. In a box, so that a loop that owns the user keeps the
-    /// user in registers.
-    tenant: Cell<Option<NonNull<Tenant>>>,
+    /// `None` while this is the only user.
+    seat: Cell<Option<NonNull<Seat>>>,
+    /// That of the lease.
+    word: Arc<Word>,
+    lease: Arc<Lease<H>>,
 }
 
-// SAFETY: a user has the value or shares it by the lease, and its tenant alone.
+// SAFETY: a user has the value or shares it by the lease, and its seat alone.
 unsafe impl<H: Send> Send for User<H> {}
 
 impl<H> fmt::Debug for User<H> {
@@ -285,119 +336,255 @@ impl<H> fmt::Debug for User<H> {
 impl<H> User<H> {
     /// The only user of `value`.
     pub fn new(value: H) -> Self {
-        Self { own: MaybeUninit::new(value), tenant: Cell::new(None) }
+        let word = Arc::new(Word::new());
+        let lease = Arc::new(Lease::new(word.clone()));
+        Self { own: MaybeUninit::new(value), seat: Cell::new(None), word, lease }
     }
 
     /// Uses the value. `None` if another user is using it, or has just got it. `work` also says
     /// whether it has done anything.
-    ///
-    /// # Safety
-    ///
-    /// It is always the same lease, and `end` was not called.
     #[inline]
-    pub unsafe fn with<R>(
-        &mut self,
-        lease: &Lease<H>,
-        work: impl FnOnce(&mut H) -> (R, bool),
-    ) -> Option<R> {
-        // SAFETY: the caller's contract.
-        unsafe { self.give(lease, By(work)) }.ok()
+    pub fn with<R>(&mut self, work: impl FnOnce(&mut H) -> (R, bool)) -> Option<R> {
+        self.give(By(work)).ok()
     }
 
     /// As [`with`](Self::with). The error is the work, if the value was not used.
-    ///
-    /// # Safety
-    ///
-    /// As for [`with`](Self::with).
     #[inline(always)]
-    pub(crate) unsafe fn give<R, W: Use<H, Output = (R, bool)>>(
-        &mut self,
-        lease: &Lease<H>,
-        work: W,
-    ) -> Result<R, W> {
-        let Some(mut tenant) = self.tenant.get() else {
-            // SAFETY: the only user has the value.
-            return Ok(work.run(unsafe { self.own.assume_init_mut() }).0);
-        };
-        // SAFETY: the tenant is this user's.
-        let tenant = unsafe { tenant.as_mut() };
-        if !tenant.enter(lease) {
-            return Err(work);
-        }
-        // SAFETY: between `enter` and `exit`. The value is there as long as there are tenants.
-        let (result, is_done) = lease
-            .value
-            .with_mut(|held| work.run(unsafe { &mut (*held).as_mut().unwrap_unchecked().value }));
-        if tenant.exit(lease, is_done) {
-            self.take_back(lease);
+    pub(crate) fn give<R, W: Use<H, Output = (R, bool)>>(&mut self, work: W) -> Result<R, W> {
+        let (result, is_last) = self.use_once(work)?;
+        if is_last {
+            self.take_back();
         }
         Ok(result)
     }
 
-    /// Takes the value back, as the only user.
-    #[cold]
-    fn take_back(&mut self, lease: &Lease<H>) {
-        // SAFETY: there is no other tenant. The value is there.
-        let held = lease.value.with_mut(|held| unsafe { (*held).take().unwrap_unchecked() });
-        self.own = MaybeUninit::new(held.value);
-        self.leave(lease);
+    /// As [`give`](Self::give), by a user that is in memory anyway.
+    #[cfg(feature = "std")]
+    #[inline(always)]
+    pub(crate) fn give_in_memory<R, W: Use<H, Output = (R, bool)>>(
+        &mut self,
+        work: W,
+    ) -> Result<R, W> {
+        let (result, is_last) = self.use_once(work)?;
+        if is_last {
+            self.take_back_in_memory();
+        }
+        Ok(result)
     }
 
-    /// One more user.
+    /// As [`give`](Self::give). Then the user is to take the value back if it says so.
+    #[inline(always)]
+    fn use_once<R, W: Use<H, Output = (R, bool)>>(&mut self, work: W) -> Result<(R, bool), W> {
+        let Some(seat) = self.seat.get() else {
+            if W::LOOKS && self.is_asked() && !work.may_begin() {
+                return Err(work);
+            }
+            // SAFETY: the only user has the value.
+            return Ok((work.run(unsafe { self.own.assume_init_mut() }).0, false));
+        };
+        // SAFETY: the seat lives as long as the lease.
+        let (seat, lease) = (unsafe { seat.as_ref() }, &*self.lease);
+        // Odd already after a use that has panicked.
+        let mark = own_load(&seat.steps) | 1;
+        // Relaxed: the fence orders it before the look at the word.
+        seat.steps.store(mark, Ordering::Relaxed);
+        // SAFETY: only this user has the seat.
+        let known = seat.tenant.with(|tenant| unsafe { (*tenant).word });
+        let holds = self.word.1.light_finds(&self.word.0, known);
+        if !holds {
+            if W::LOOKS && !work.may_begin() {
+                // Release ↔ Acquire in `Lease::steps`: as below.
+                seat.steps.store(mark - 1, Ordering::Release);
+                return Err(work);
+            }
+            if !gain(seat, lease) {
+                return Err(work);
+            }
+        }
+        // SAFETY: between `mark` and the store below. The value is there as long as there are
+        // tenants.
+        let (result, is_done) = lease
+            .value
+            .with_mut(|held| work.run(unsafe { &mut (*held).as_mut().unwrap_unchecked().value }));
+        // Release ↔ Acquire in `Lease::steps`: the value.
+        seat.steps.store(mark + 1, Ordering::Release);
+        // SAFETY: as above.
+        let end = seat.tenant.with(|tenant| unsafe { (*tenant).end });
+        let is_over = mark + 1 >= end || !is_done && end != NEVER;
+        Ok((result, is_over && is_last_use(seat, lease, is_done)))
+    }
+
+    /// As [`give`](Self::give), if that takes no look at other users. Whether users are asked for
+    /// attention then. `None` if nothing was done: [`give`](Self::give) is to decide.
     ///
     /// # Safety
     ///
-    /// As for [`with`](Self::with). There are at most 65,536 users.
-    pub unsafe fn duplicate(&self, lease: &Lease<H>) -> Self {
-        let new = Tenant::boxed(lease);
-        if self.tenant.get().is_none() {
-            let own = Tenant::boxed(lease);
+    /// If `is_shared`, there is another user all the time.
+    #[cfg(feature = "std")]
+    #[inline(always)]
+    pub(crate) unsafe fn give_quickly(
+        &mut self,
+        is_shared: bool,
+        work: impl Use<H, Output = bool>,
+    ) -> Option<bool> {
+        let seat = self.seat.get();
+        if is_shared {
+            // SAFETY: the caller's contract.
+            unsafe { assert_unchecked(seat.is_some()) };
+        }
+        let Some(seat) = seat else {
+            // SAFETY: the only user has the value.
+            let is_done =
+                !self.is_asked() && work.run(unsafe { self.own.assume_init_mut() });
+            return is_done.then(|| self.is_asked());
+        };
+        // SAFETY: as in `give`, all that follows.
+        let seat = unsafe { seat.as_ref() };
+        let mark = own_load(&seat.steps) | 1;
+        seat.steps.store(mark, Ordering::Relaxed);
+        let known = seat.tenant.with(|tenant| unsafe { (*tenant).word });
+        let is_done = self.word.1.light_finds(&self.word.0, known)
+            && self.lease.value.with_mut(|held| {
+                work.run(unsafe { &mut (*held).as_mut().unwrap_unchecked().value })
+            });
+        // Release ↔ Acquire in `Lease::steps`: the value.
+        seat.steps.store(mark + 1, Ordering::Release);
+        if !is_done {
+            return None;
+        }
+        let end = seat.tenant.with(|tenant| unsafe { (*tenant).end });
+        Some(mark + 1 >= end || self.is_asked())
+    }
+
+    /// After a [quick use](Self::give_quickly) that said so: gives the value up if it is time to.
+    #[cfg(feature = "std")]
+    pub(crate) fn end_quick_use(&mut self) {
+        // SAFETY: the seat lives as long as the lease.
+        let seat = self.seat.get().map(|seat| unsafe { seat.as_ref() });
+        if seat.is_some_and(|seat| is_last_use(seat, &self.lease, true)) {
+            self.take_back_in_memory();
+        }
+    }
+
+    /// Whether users are [asked](Word::ask) for attention, by a thread that has not seen what this
+    /// user has done.
+    #[inline(always)]
+    pub(crate) fn is_asked(&self) -> bool {
+        self.word.1.light_has(&self.word.0, ATTENTION)
+    }
+
+    /// Where this user looks.
+    #[cfg(feature = "std")]
+    pub(crate) fn word(&self) -> Arc<Word> {
+        self.word.clone()
+    }
+
+    /// Takes the value back, as the only user. By value: a user whose address is known elsewhere is
+    /// not kept in registers.
+    #[inline(always)]
+    fn take_back(&mut self) {
+        let Some(seat) = self.seat.take() else { return };
+        self.own = MaybeUninit::new(take_back(&self.lease));
+        // SAFETY: the seat lives as long as the lease.
+        leave(unsafe { seat.as_ref() }, &self.lease);
+    }
+
+    #[cfg(feature = "std")]
+    #[cold]
+    #[inline(never)]
+    fn take_back_in_memory(&mut self) {
+        self.take_back();
+    }
+
+    /// One more user. There are at most 65,536.
+    pub fn duplicate(&self) -> Self {
+        let new = self.lease.enter();
+        if self.seat.get().is_none() {
+            let own = self.lease.enter();
             // SAFETY: this is the only user, and has the value. From now on it uses the value by
             // the lease.
             let value = unsafe { self.own.assume_init_read() };
-            lease.put(value);
-            self.tenant.set(Some(own));
+            self.lease.put(value);
+            self.seat.set(Some(own));
         }
-        Self { own: MaybeUninit::uninit(), tenant: Cell::new(Some(new)) }
+        Self {
+            own: MaybeUninit::uninit(),
+            seat: Cell::new(Some(new)),
+            word: self.word.clone(),
+            lease: self.lease.clone(),
+        }
     }
 
     /// Whether this is the only user, and has the value.
     pub fn is_only(&self) -> bool {
-        self.tenant.get().is_none()
+        self.seat.get().is_none()
     }
+}
 
-    /// Drops the tenant.
-    fn leave(&mut self, lease: &Lease<H>) {
-        if let Some(tenant) = self.tenant.take() {
-            // SAFETY: it came from a box, and this user alone had it.
-            unsafe { Box::from_raw(tenant.as_ptr()) }.leave(lease);
+impl<H> Drop for User<H> {
+    #[inline]
+    fn drop(&mut self) {
+        match self.seat.get() {
+            // The lease drops the value: to drop it here would tell its address. SAFETY: the only
+            // user has the value, and does not use it any more.
+            None => self.lease.put(unsafe { self.own.assume_init_read() }),
+            // SAFETY: the seat lives as long as the lease.
+            Some(seat) => leave(unsafe { seat.as_ref() }, &self.lease),
         }
     }
+}
 
-    /// Ends the use.
-    ///
-    /// # Safety
-    ///
-    /// As for [`with`](Self::with).
-    pub unsafe fn end(&mut self, lease: &Lease<H>) {
-        match self.tenant.get() {
-            // The lease drops the value. SAFETY: the only user has the value, and does not use it
-            // any more.
-            None => lease.put(unsafe { self.own.assume_init_read() }),
-            Some(_) => self.leave(lease),
-        }
+/// As [`Tenant::gain`], of the tenant in a seat.
+#[cold]
+#[inline(never)]
+fn gain<H>(seat: &Seat, lease: &Lease<H>) -> bool {
+    // SAFETY: the caller has the seat.
+    seat.tenant.with_mut(|tenant| unsafe { (*tenant).gain(seat, lease) })
+}
+
+/// Gives the value up if it is time to, unless this is the last tenant. Whether it is.
+#[cold]
+#[inline(never)]
+fn is_last_use<H>(seat: &Seat, lease: &Lease<H>, is_done: bool) -> bool {
+    // SAFETY: the caller has the seat.
+    seat.tenant.with_mut(|tenant| unsafe { (*tenant).is_last_use(seat, lease, is_done) })
+}
+
+/// The value, for the only user.
+#[cold]
+#[inline(never)]
+fn take_back<H>(lease: &Lease<H>) -> H {
+    // SAFETY: there is no other tenant. The value is there.
+    lease.value.with_mut(|held| unsafe { (*held).take().unwrap_unchecked() }).value
+}
+
+/// Leaves the seat, which is not used any more.
+#[cold]
+#[inline(never)]
+fn leave<H>(seat: &Seat, lease: &Lease<H>) {
+    // SAFETY: the caller has had the seat.
+    seat.tenant.with_mut(|tenant| unsafe { (*tenant).leave(seat, lease) });
+}
+
+impl Seat {
+    fn new(index: usize) -> Self {
+        let tenant = Tenant { index, word: NO_LEASE, end: NEVER, run: RUN, fenced: NO_LEASE };
+        Self { steps: AtomicU64::new(0), tenant: UnsafeCell::new(tenant) }
+    }
+
+    /// The steps before this use.
+    fn before(&self) -> u64 {
+        own_load(&self.steps) & !1
     }
 }
 
 /// What a user that is not the only one has.
 struct Tenant {
-    seat: NonNull<Seat>,
+    /// Of its seat.
     index: usize,
-    /// `word` while this tenant has the lease.
+    /// `word` while this tenant has the lease, without [`ATTENTION`].
     word: u64,
-    /// As in its seat, without the mark of a use.
-    steps: u64,
-    /// The value of `steps` at which to give the value up.
+    /// The steps at which to give the value up.
     end: u64,
     /// See [`RUN`].
     run: u64,
@@ -406,53 +593,18 @@ struct Tenant {
 }
 
 impl Tenant {
-    /// One more tenant, in a box.
-    fn boxed<H>(lease: &Lease<H>) -> NonNull<Self> {
-        let index = lease.seats.take().unwrap_or_else(no_memory);
-        // Relaxed: the user of the new tenant comes from another one.
-        lease.tenants.fetch_add(1, Ordering::Relaxed);
-        let seat = lease.seats.get(index);
-        // Relaxed: the lock of `take` and `leave` orders it. SAFETY: the seat lives as long as the
-        // lease.
-        let steps = unsafe { seat.as_ref() }.steps.load(Ordering::Relaxed);
-        let this =
-            Self { seat, index, word: NO_LEASE, steps, end: NEVER, run: RUN, fenced: NO_LEASE };
-        NonNull::from(Box::leak(Box::new(this)))
+    /// Another tenant has had the seat, or none.
+    fn begin(&mut self) {
+        *self = Self { index: self.index, word: NO_LEASE, end: NEVER, run: RUN, fenced: NO_LEASE };
     }
 
-    #[inline(always)]
-    fn tell(&self, steps: u64, order: Ordering) {
-        // SAFETY: the seat lives as long as the lease, and the lease as long as the tenant.
-        unsafe { self.seat.as_ref() }.steps.store(steps, order);
-    }
-
-    /// Begins a use of the value. `false` if another tenant is using it, or has just got it. After
-    /// `true`, [`exit`](Self::exit) must follow.
-    #[inline(always)]
-    fn enter<H>(&mut self, lease: &Lease<H>) -> bool {
-        // Relaxed, both: the fence orders them.
-        self.tell(self.steps + 1, Ordering::Relaxed);
-        lease.barrier.light();
-        lease.word.load(Ordering::Relaxed) == self.word || self.gain(lease)
-    }
-
-    /// Ends a use of the value; `is_done` if the use was not in vain. Returns whether this is the
-    /// last tenant.
-    #[inline(always)]
-    fn exit<H>(&mut self, lease: &Lease<H>, is_done: bool) -> bool {
-        let steps = self.steps + 2;
-        self.steps = steps;
-        // Release ↔ Acquire in `Lease::steps`: the value.
-        self.tell(steps, Ordering::Release);
+    fn is_last_use<H>(&mut self, seat: &Seat, lease: &Lease<H>, is_done: bool) -> bool {
         if !is_done && self.end != NEVER {
             self.end = self.end.saturating_sub(2 * (VAIN - 1));
         }
-        steps >= self.end && self.end_lease(lease)
-    }
-
-    /// Gives the value up, unless this is the last tenant.
-    #[cold]
-    fn end_lease<H>(&mut self, lease: &Lease<H>) -> bool {
+        if seat.before() < self.end {
+            return false;
+        }
         let is_last = lease.has_one_tenant();
         if !is_last {
             self.give_up(lease);
@@ -466,7 +618,7 @@ impl Tenant {
         while self.has(word) {
             let free = in_state(word, FREE);
             // Release ↔ Acquire in `gain`: the value.
-            match lease.word.compare_exchange(word, free, Ordering::Release, Ordering::Relaxed) {
+            match lease.word().compare_exchange(word, free, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => break,
                 Err(found) => word = found,
             }
@@ -476,26 +628,30 @@ impl Tenant {
 
     /// Whether `word` says that this tenant has the lease that it was last known to have.
     fn has(&self, word: u64) -> bool {
-        self.word != NO_LEASE && (word | WANTED) == (self.word | WANTED)
+        let others = WANTED | ATTENTION;
+        self.word != NO_LEASE && (word | others) == (self.word | others)
     }
 
     /// Gets the lease, and begins a use. Looks for a bounded time.
-    #[cold]
-    #[inline(never)]
-    fn gain<H>(&mut self, lease: &Lease<H>) -> bool {
+    fn gain<H>(&mut self, seat: &Seat, lease: &Lease<H>) -> bool {
+        // The caller's look had none if it is not light.
+        lease.barrier().light();
         // Acquire ↔ Release in `give_up` and `take`: the value, and the holder's steps.
-        let mut word = lease.word.load(Ordering::Acquire);
+        let mut word = lease.word().load(Ordering::Acquire);
+        let before = seat.before();
         if self.has(word) {
-            self.word = word;
-            self.end = if lease.has_one_tenant() { 0 } else { self.steps + 2 * self.run };
+            if (word & !self.word) & WANTED != 0 {
+                self.end = if lease.has_one_tenant() { 0 } else { before + 2 * self.run };
+            }
+            self.word = word & !ATTENTION;
             return true;
         }
         self.word = NO_LEASE;
-        if self.may_take(lease, word, 0) && self.take(lease, word) {
+        if self.may_take(lease, word, 0) && self.take(seat, lease, word) {
             return true;
         }
-        // Release ↔ Acquire in `Lease::steps`: this store overwrites that of the last `exit`.
-        self.tell(self.steps, Ordering::Release);
+        // Release ↔ Acquire in `Lease::steps`: this store overwrites that of the last use.
+        seat.steps.store(before, Ordering::Release);
         let tenants = lease.tenants.load(Ordering::Relaxed);
         let interval = (SELDOM * tenants).min(MOST_SELDOM);
         let mut wait = LeaseWait { interval, overdue: interval, ..LeaseWait::default() };
@@ -503,18 +659,18 @@ impl Tenant {
         while wait.waited < longest {
             wait.pause();
             // Acquire: as above.
-            word = lease.word.load(Ordering::Acquire);
+            word = lease.word().load(Ordering::Acquire);
             if word & STATE == LEASED {
                 word = wait.look(lease, word);
             }
             if self.may_take(lease, word, wait.waited) {
                 // Relaxed: the exchange in `take` releases it.
-                self.tell(self.steps + 1, Ordering::Relaxed);
-                if self.take(lease, word) {
+                seat.steps.store(before + 1, Ordering::Relaxed);
+                if self.take(seat, lease, word) {
                     return true;
                 }
                 // Release: as above.
-                self.tell(self.steps, Ordering::Release);
+                seat.steps.store(before, Ordering::Release);
             }
         }
         false
@@ -540,7 +696,7 @@ impl Tenant {
         // One fence is enough for a revoked lease: no later use of its holder begins, and the use
         // that has begun keeps `steps` odd until it ends.
         if self.fenced != word {
-            if !lease.barrier.heavy() {
+            if !lease.barrier().heavy() {
                 return false;
             }
             self.fenced = word;
@@ -549,37 +705,39 @@ impl Tenant {
     }
 
     /// Takes a lease that no tenant has.
-    fn take<H>(&mut self, lease: &Lease<H>, word: u64) -> bool {
+    fn take<H>(&mut self, seat: &Seat, lease: &Lease<H>, word: u64) -> bool {
         let mine = (word & !(SEAT | WANTED | STATE)).wrapping_add(LEASE)
-            | (self.index as u64) << 3
+            | (self.index as u64) << SEAT_AT
             | LEASED;
         // Release ↔ Acquire in `gain`: this tenant's steps.
-        if lease.word.compare_exchange(word, mine, Ordering::Release, Ordering::Relaxed).is_err() {
+        let taken =
+            lease.word().compare_exchange(word, mine, Ordering::Release, Ordering::Relaxed);
+        if taken.is_err() {
             return false;
         }
-        self.word = mine;
+        self.word = mine & !ATTENTION;
         let used = lease.steps(seat_of(word));
         let is_short = lease.value.with_mut(|held| {
             // SAFETY: this tenant has the value.
             let held = unsafe { (*held).as_mut().unwrap_unchecked() };
-            held.is_gained(self.index, self.steps, word, used);
+            held.is_gained(self.index, seat.before(), word, used);
             held.is_short
         });
         self.end = if is_short || lease.has_one_tenant() { 0 } else { NEVER };
         true
     }
 
-    /// Leaves the lease. The tenant is not used any more.
-    fn leave<H>(mut self, lease: &Lease<H>) {
+    /// Leaves the lease, and the seat.
+    fn leave<H>(&mut self, seat: &Seat, lease: &Lease<H>) {
         self.give_up(lease);
         // Even, also after a panic. Release: as in `gain`.
-        self.tell(self.steps, Ordering::Release);
+        seat.steps.store(seat.before(), Ordering::Release);
         lease.seats.leave(self.index);
-        // Release ↔ Acquire in `end_lease`: all that this tenant did with the value.
+        // Release ↔ Acquire in `is_last_use`: all that this tenant did with the value.
         if lease.tenants.fetch_add(1_u64.wrapping_neg(), Ordering::Release) == 2 {
             // Release ↔ Acquire in `gain`: the number of tenants, at which the tenant that is left
             // looks then.
-            lease.word.fetch_or(WANTED, Ordering::Release);
+            lease.word().fetch_or(WANTED, Ordering::Release);
         }
     }
 }
@@ -612,7 +770,7 @@ impl LeaseWait {
     fn look<H>(&mut self, lease: &Lease<H>, word: u64) -> u64 {
         // Relaxed, both: a tenant that takes a revoked lease has a fence before.
         let replace = |by| {
-            lease.word.compare_exchange(word, by, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+            lease.word().compare_exchange(word, by, Ordering::Relaxed, Ordering::Relaxed).is_ok()
         };
         if word != self.word {
             (self.word, self.next, self.steps) = (word, self.waited + self.overdue, None);

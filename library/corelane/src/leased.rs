@@ -31,8 +31,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use crate::carrier::{Carrier, Empties, Fills, PopInto, PushFrom, Use};
-use crate::lease::{Lease, User};
+use core::marker::PhantomData;
+
+use crate::carrier::Use;
+use crate::lease::User;
 use crate::line_ring::LineRing;
 use crate::queue::{
     self, Backing, Built, CapacityError, Config, Info, Memory, Producer as _, Queue, Sides,
@@ -40,16 +42,15 @@ use crate::queue::{
 };
 use crate::region::{End, NoSlots, State, ends};
 
-/// The inner queue's handles of a side with several handles, and what doesn't change.
-struct Header<T, Q: Queue<T>> {
-    senders: Lease<Q::Producer>,
-    receivers: Lease<Q::Consumer>,
+/// What doesn't change. The inner queue is that of the handles.
+struct Header<T> {
     capacity: usize,
     slots: usize,
     backing: Backing,
+    items: PhantomData<T>,
 }
 
-impl<T, Q: Queue<T>> State for Header<T, Q> {
+impl<T> State for Header<T> {
     type Item = T;
     type Slots = NoSlots;
 
@@ -123,8 +124,7 @@ pub(crate) fn lease<T, Q: Queue<T>>(
     rx: Q::Consumer,
 ) -> Built<Producer<T, Q>, Consumer<T, Q>> {
     let (capacity, slots, backing) = (tx.capacity(), tx.slots(), tx.backing());
-    let (senders, receivers) = (Lease::default(), Lease::default());
-    let header = Header { senders, receivers, capacity, slots, backing };
+    let header = Header { capacity, slots, backing, items: PhantomData };
     let (sender, receiver) = ends(Memory::Heap, (), header)?;
     Ok((
         Producer { queue: User::new(tx), end: sender },
@@ -136,14 +136,14 @@ pub(crate) fn lease<T, Q: Queue<T>>(
 #[repr(align(128))]
 pub struct Producer<T, Q: Queue<T> = LineRing> {
     queue: User<Q::Producer>,
-    end: End<Header<T, Q>>,
+    end: End<Header<T>>,
 }
 
 /// A receiving side.
 #[repr(align(128))]
 pub struct Consumer<T, Q: Queue<T> = LineRing> {
     queue: User<Q::Consumer>,
-    end: End<Header<T, Q>>,
+    end: End<Header<T>>,
 }
 
 impl<T, Q: Queue<T>> Producer<T, Q> {
@@ -152,26 +152,7 @@ impl<T, Q: Queue<T>> Producer<T, Q> {
         &mut self,
         work: impl FnOnce(&mut Q::Producer) -> (R, bool),
     ) -> Option<R> {
-        let lease = &self.end.header().senders;
-        // SAFETY: it is always this lease, until `drop`.
-        unsafe { self.queue.with(lease, work) }
-    }
-}
-
-impl<T, Q: Queue<T>> Producer<T, Q> {
-    /// As [`try_push`](Self::try_push), of the item in the carrier, which stays there on an error.
-    #[inline(always)] // as `try_push`
-    pub(crate) fn push_from(&mut self, item: &mut Carrier<T>) -> Result<(), TryPushError<()>>
-    where
-        Q::Producer: Empties,
-    {
-        let lease = &self.end.header().senders;
-        // SAFETY: as in `with`.
-        match unsafe { self.queue.give(lease, PushFrom(item)) } {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(full(self.is_closed(), ())),
-            Err(_) => Err(TryPushError::Busy(())),
-        }
+        self.queue.with(work)
     }
 }
 
@@ -180,9 +161,7 @@ impl<T, Q: Queue<T>> queue::Producer for Producer<T, Q> {
 
     #[inline(always)] // a call would cost more than the push itself
     fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
-        let lease = &self.end.header().senders;
-        // SAFETY: as in `with`.
-        match unsafe { self.queue.give(lease, Push(item)) } {
+        match self.queue.give(Push(item)) {
             Ok(Ok(())) => Ok(()),
             Ok(Err(item)) => Err(full(self.is_closed(), item)),
             Err(Push(item)) => Err(TryPushError::Busy(item)),
@@ -235,9 +214,7 @@ impl<T, Q: Queue<T>> queue::Producer for Producer<T, Q> {
 impl<T, Q: Queue<T>> Consumer<T, Q> {
     /// Uses the inner queue's consumer, if this handle has it on lease or gets it.
     fn with<R>(&mut self, work: impl FnOnce(&mut Q::Consumer) -> (R, bool)) -> Option<R> {
-        let lease = &self.end.header().receivers;
-        // SAFETY: it is always this lease, until `drop`.
-        unsafe { self.queue.with(lease, work) }
+        self.queue.with(work)
     }
 }
 
@@ -272,50 +249,10 @@ impl<C: queue::Consumer> Use<C> for Pop {
 }
 
 impl<T, Q: Queue<T>> Consumer<T, Q> {
-    /// As [`try_pop`](Self::try_pop), into an empty carrier.
-    #[inline(always)] // as `try_pop`
-    pub(crate) fn pop_into(&mut self, item: &mut Carrier<T>) -> Result<(), TryPopError>
-    where
-        Q::Consumer: Fills,
-    {
-        match self.look_into(item) {
-            // As in `try_pop`.
-            Err(TryPopError::Empty) if self.end.peer_is_gone() => self.last_into(item),
-            popped => popped,
-        }
-    }
-
-    /// One look. Never [`Closed`](TryPopError::Closed).
-    #[inline(always)]
-    fn look_into(&mut self, item: &mut Carrier<T>) -> Result<(), TryPopError>
-    where
-        Q::Consumer: Fills,
-    {
-        let lease = &self.end.header().receivers;
-        // SAFETY: as in `with`.
-        match unsafe { self.queue.give(lease, PopInto(item)) } {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) => Err(TryPopError::Empty),
-            Err(_) => Err(TryPopError::Busy),
-        }
-    }
-
-    /// As [`last`](Self::last), into an empty carrier.
-    #[cold]
-    #[inline(never)]
-    fn last_into(&mut self, item: &mut Carrier<T>) -> Result<(), TryPopError>
-    where
-        Q::Consumer: Fills,
-    {
-        self.look_into(item).map_err(if_closed)
-    }
-
     /// One look. Never [`Closed`](TryPopError::Closed).
     #[inline(always)]
     fn look(&mut self) -> Result<T, TryPopError> {
-        let lease = &self.end.header().receivers;
-        // SAFETY: as in `with`.
-        match unsafe { self.queue.give(lease, Pop) } {
+        match self.queue.give(Pop) {
             Ok(Ok(item)) => Ok(item),
             Ok(Err(_)) => Err(TryPopError::Empty),
             Err(_) => Err(TryPopError::Busy),
@@ -397,31 +334,16 @@ impl<T, Q: Queue<T>> queue::Consumer for Consumer<T, Q> {
 
 impl<T, Q: Queue<T>> Clone for Producer<T, Q> {
     fn clone(&self) -> Self {
+        // The end first: it counts how many there are.
         let end = self.end.duplicate();
-        // SAFETY: as in `with`; there are no more ends than users may be.
-        Self { queue: unsafe { self.queue.duplicate(&end.header().senders) }, end }
+        Self { queue: self.queue.duplicate(), end }
     }
 }
 
 impl<T, Q: Queue<T>> Clone for Consumer<T, Q> {
     fn clone(&self) -> Self {
         let end = self.end.duplicate();
-        // SAFETY: as in `with`; there are no more ends than users may be.
-        Self { queue: unsafe { self.queue.duplicate(&end.header().receivers) }, end }
-    }
-}
-
-impl<T, Q: Queue<T>> Drop for Producer<T, Q> {
-    fn drop(&mut self) {
-        // SAFETY: as in `with`; this is the last use.
-        unsafe { self.queue.end(&self.end.header().senders) };
-    }
-}
-
-impl<T, Q: Queue<T>> Drop for Consumer<T, Q> {
-    fn drop(&mut self) {
-        // SAFETY: as in `with`; this is the last use.
-        unsafe { self.queue.end(&self.end.header().receivers) };
+        Self { queue: self.queue.duplicate(), end }
     }
 }
 

@@ -251,6 +251,16 @@ impl<T: Send, Q: SingleQueue<T>> Producer<T, Q> {
     }
 }
 
+impl<T: Send, Q: SingleQueue<T>> Producer<T, Q> {
+    /// As [`go_on`](Self::go_on), of a handle that is in memory anyway: a call, so that rings are
+    /// not moved by the caller.
+    #[cold]
+    #[inline(never)]
+    fn go_on_elsewhere(&mut self) -> bool {
+        self.go_on()
+    }
+}
+
 impl<T: Send, Q: SingleQueue<T>> queue::Producer for Producer<T, Q> {
     type Item = T;
 
@@ -307,11 +317,16 @@ impl<T: Send, Q: SingleQueue<T, Producer: Empties>> Empties for Producer<T, Q> {
     #[inline(always)] // as `try_push`
     fn push_from(&mut self, item: &mut Carrier<T>) -> bool {
         while !self.ring.push_from(item) {
-            if !self.go_on() {
+            if !self.go_on_elsewhere() {
                 return false;
             }
         }
         true
+    }
+
+    #[inline(always)] // as `try_push`
+    fn push_quickly(&mut self, item: &mut Carrier<T>) -> bool {
+        self.ring.push_quickly(item)
     }
 }
 
@@ -401,6 +416,13 @@ impl<T: Send, Q: SingleQueue<T>> Consumer<T, Q> {
         true
     }
 
+    /// As that of the producer.
+    #[cold]
+    #[inline(never)]
+    fn go_on_elsewhere(&mut self) -> bool {
+        self.go_on()
+    }
+
     /// The consumer's ring, and the rings after it.
     fn ring(&mut self, i: usize) -> &mut Q::Consumer {
         match i {
@@ -467,7 +489,7 @@ impl<T: Send, Q: SingleQueue<T, Consumer: Fills>> Fills for Consumer<T, Q> {
             if self.ring.pop_into(item).is_ok() {
                 return Ok(());
             }
-            if self.go_on() {
+            if self.go_on_elsewhere() {
                 continue;
             }
             if closed {
@@ -478,6 +500,11 @@ impl<T: Send, Q: SingleQueue<T, Consumer: Fills>> Fills for Consumer<T, Q> {
                 return Err(TryPopError::Empty);
             }
         }
+    }
+
+    #[inline(always)] // as `try_pop`
+    fn pop_quickly(&mut self, item: &mut Carrier<T>) -> bool {
+        self.ring.pop_quickly(item)
     }
 }
 

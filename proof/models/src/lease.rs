@@ -1,9 +1,7 @@
 //! Leases without a queue: with fewer steps, so that more executions are tried than in the models
 //! of queues.
 
-use std::sync::Arc;
-
-use corelane_loom::lease::{Lease, User};
+use corelane_loom::lease::User;
 use corelane_loom::leased::Leased;
 
 use crate::explore::{both, explore};
@@ -26,73 +24,57 @@ pub(crate) fn models() -> Vec<Model> {
     ]
 }
 
-/// A lease of a number, and its first two users. loom checks that no two threads use the number at
-/// the same time.
-fn two_users() -> (Arc<Lease<u64>>, User<u64>, User<u64>) {
-    let lease = Arc::new(Lease::default());
+/// Two users of a number. loom checks that no two threads use the number at the same time.
+fn two_users() -> (User<u64>, User<u64>) {
     let user = User::new(0);
-    let other = another(&user, &lease);
-    (lease, user, other)
+    let other = user.duplicate();
+    (user, other)
 }
 
 /// Adds one, unless another thread is at work. Returns what was added.
-fn add(user: &mut User<u64>, lease: &Lease<u64>) -> u64 {
-    // SAFETY: models use one lease, and no user after its end.
-    u64::from(unsafe { user.with(lease, |number| (*number += 1, true)) }.is_some())
-}
-
-fn another(user: &User<u64>, lease: &Lease<u64>) -> User<u64> {
-    // SAFETY: as in `add`.
-    unsafe { user.duplicate(lease) }
-}
-
-fn end(mut user: User<u64>, lease: &Lease<u64>) {
-    // SAFETY: as in `add`.
-    unsafe { user.end(lease) };
+fn add(user: &mut User<u64>) -> u64 {
+    u64::from(user.with(|number| (*number += 1, true)).is_some())
 }
 
 /// What all have added, when no thread is at work.
-fn total(user: &mut User<u64>, lease: &Lease<u64>) -> u64 {
-    // SAFETY: as in `add`.
-    unsafe { user.with(lease, |number| (*number, true)) }.expect("no thread is at work")
+fn total(user: &mut User<u64>) -> u64 {
+    user.with(|number| (*number, true)).expect("no thread is at work")
 }
 
 /// Two users want the lease at the same time, and no user has had it.
 fn taken_by_two() -> Exploration {
     explore(|| {
-        let (lease, mut user, mut other) = two_users();
-        let shared = lease.clone();
+        let (mut user, mut other) = two_users();
         let ((mut user, mut added), more) = both(
             move || {
-                let added = add(&mut user, &shared);
+                let added = add(&mut user);
                 (user, added)
             },
-            || add(&mut other, &lease),
+            || add(&mut other),
         );
         added += more;
-        assert!(added > 0 && total(&mut user, &lease) == added);
-        end(user, &lease);
-        end(other, &lease);
+        assert!(added > 0 && total(&mut user) == added);
+        drop(user);
+        drop(other);
     })
 }
 
 /// The lease is revoked while its holder uses the value.
 fn revoked_in_use() -> Exploration {
     explore(|| {
-        let (lease, mut user, mut other) = two_users();
-        let mut added = add(&mut user, &lease);
-        let shared = lease.clone();
+        let (mut user, mut other) = two_users();
+        let mut added = add(&mut user);
         let ((mut user, one), more) = both(
             move || {
-                let added = add(&mut user, &shared);
+                let added = add(&mut user);
                 (user, added)
             },
-            || add(&mut other, &lease),
+            || add(&mut other),
         );
         added += one + more;
-        assert_eq!(total(&mut user, &lease), added);
-        end(user, &lease);
-        end(other, &lease);
+        assert_eq!(total(&mut user), added);
+        drop(user);
+        drop(other);
     })
 }
 
@@ -100,24 +82,23 @@ fn revoked_in_use() -> Exploration {
 /// lease revoked.
 fn revoked_and_taken_by_another() -> Exploration {
     explore(|| {
-        let (lease, mut user, mut other) = two_users();
-        let mut third = another(&other, &lease);
-        let mut added = add(&mut user, &lease);
-        let shared = lease.clone();
+        let (mut user, mut other) = two_users();
+        let mut third = other.duplicate();
+        let mut added = add(&mut user);
         let ((mut user, one), more) = both(
             move || {
-                let added = add(&mut user, &shared);
+                let added = add(&mut user);
                 (user, added)
             },
-            || match add(&mut other, &lease) {
-                0 => add(&mut third, &lease),
+            || match add(&mut other) {
+                0 => add(&mut third),
                 n => n,
             },
         );
         added += one + more;
-        assert_eq!(total(&mut user, &lease), added);
+        assert_eq!(total(&mut user), added);
         for user in [user, other, third] {
-            end(user, &lease);
+            drop(user);
         }
     })
 }
@@ -125,47 +106,45 @@ fn revoked_and_taken_by_another() -> Exploration {
 /// A user takes the lease that the holder gives up meanwhile. Another one revokes it in this use.
 fn given_up_and_revoked() -> Exploration {
     explore(|| {
-        let (lease, mut user, mut other) = two_users();
-        let mut third = another(&other, &lease);
-        let mut added = add(&mut user, &lease);
-        let shared = lease.clone();
+        let (mut user, mut other) = two_users();
+        let mut third = other.duplicate();
+        let mut added = add(&mut user);
         let ((mut other, one), (mut third, more)) = both(
             move || {
-                let added = add(&mut other, &shared);
+                let added = add(&mut other);
                 (other, added)
             },
             || {
-                end(user, &lease);
-                let added = add(&mut third, &lease);
+                drop(user);
+                let added = add(&mut third);
                 (third, added)
             },
         );
         added += one + more;
-        assert_eq!(total(&mut third, &lease), added);
-        assert_eq!(total(&mut other, &lease), added);
-        end(other, &lease);
-        end(third, &lease);
+        assert_eq!(total(&mut third), added);
+        assert_eq!(total(&mut other), added);
+        drop(other);
+        drop(third);
     })
 }
 
 /// The last user that is left takes the value back, and lends it again.
 fn taken_back() -> Exploration {
     explore(|| {
-        let (lease, mut user, other) = two_users();
-        let shared = lease.clone();
+        let (mut user, other) = two_users();
         let ((mut user, added), ()) = both(
             move || {
-                let added = add(&mut user, &shared);
+                let added = add(&mut user);
                 (user, added)
             },
-            || end(other, &lease),
+            || drop(other),
         );
-        assert_eq!(total(&mut user, &lease), added);
+        assert_eq!(total(&mut user), added);
         assert!(user.is_only(), "the last user has the value itself");
-        let mut next = another(&user, &lease);
-        end(user, &lease);
-        assert_eq!(total(&mut next, &lease), added);
-        end(next, &lease);
+        let mut next = user.duplicate();
+        drop(user);
+        assert_eq!(total(&mut next), added);
+        drop(next);
     })
 }
 
@@ -173,25 +152,24 @@ fn taken_back() -> Exploration {
 /// used it.
 fn taken_back_after_another_use() -> Exploration {
     explore(|| {
-        let (lease, mut user, mut other) = two_users();
-        let mut added = add(&mut user, &lease);
-        let shared = lease.clone();
+        let (mut user, mut other) = two_users();
+        let mut added = add(&mut user);
         let ((mut user, one), more) = both(
             move || {
-                let added = add(&mut user, &shared);
+                let added = add(&mut user);
                 (user, added)
             },
             || {
-                let added = match add(&mut other, &lease) {
-                    0 => add(&mut other, &lease),
+                let added = match add(&mut other) {
+                    0 => add(&mut other),
                     n => n,
                 };
-                end(other, &lease);
+                drop(other);
                 added
             },
         );
         added += one + more;
-        assert_eq!(total(&mut user, &lease), added);
-        end(user, &lease);
+        assert_eq!(total(&mut user), added);
+        drop(user);
     })
 }

@@ -3,14 +3,14 @@
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::cell::{Cell, UnsafeCell};
+use core::cell::Cell;
 use core::fmt;
+use core::ptr::{self, NonNull};
 // Of the real world: loom's threads, and simulated ones, share one thread of the system and so its
 // index.
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{self, OnceLock, PoisonError};
 
-use crate::carrier::{By, Use};
 use crate::memory::Mutex;
 
 /// What kind of handle it is: [`Shared`] or [`Exclusive`].
@@ -33,73 +33,53 @@ impl Access for Exclusive {}
 pub(super) mod sealed {
     use core::ops::Deref;
 
-    use crate::carrier::Use;
-
     /// Where a handle has its end of the queue.
     pub trait Access {
+        /// Whether a user of the queue is never the only one.
+        const IS_SHARED: bool;
         type Of<H: Send>;
         /// How a future borrows a handle.
         type Ref<'a, H: 'a>: Deref<Target = H>;
 
         fn new<H: Send>(end: H) -> Self::Of<H>;
 
-        /// Uses the end for the calling thread. `work` must not use the same handle, or run code
-        /// that does.
-        fn with<H: Clone + Send, R>(of: &Self::Of<H>, work: impl Use<H, Output = R>) -> R;
+        /// The end of the calling thread, if it is known at once.
+        fn known<H: Send>(of: &Self::Of<H>) -> Option<&H>;
+
+        /// Uses the end of the calling thread.
+        fn with<H: Clone + Send, R>(of: &Self::Of<H>, work: impl FnOnce(&H) -> R) -> R;
 
         /// One more end.
         fn another<H: Clone + Send>(of: &Self::Of<H>) -> H;
     }
 }
 
-/// What one call at a time uses. If a call panics, it can't be used any more. A `RefCell` would
-/// also keep what its destructor needs at hand, in each call.
-pub struct OneUse<H> {
-    is_used: Cell<bool>,
-    value: UnsafeCell<H>,
-}
+impl sealed::Access for Exclusive {
+    const IS_SHARED: bool = false;
+    type Of<H: Send> = H;
+    type Ref<'a, H: 'a> = &'a mut H;
 
-impl<H> OneUse<H> {
-    fn new(value: H) -> Self {
-        Self { is_used: Cell::new(false), value: UnsafeCell::new(value) }
+    fn new<H: Send>(end: H) -> H {
+        end
     }
 
     #[inline(always)]
-    fn with<R>(&self, work: impl Use<H, Output = R>) -> R {
-        assert!(!self.is_used.replace(true), "the handle is in use");
-        // SAFETY: no other use has begun and not ended: threads don't share it, and a use in `work`
-        // panics.
-        let result = work.run(unsafe { &mut *self.value.get() });
-        self.is_used.set(false);
-        result
-    }
-}
-
-impl<H> fmt::Debug for OneUse<H> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OneUse").finish_non_exhaustive()
-    }
-}
-
-impl sealed::Access for Exclusive {
-    type Of<H: Send> = OneUse<H>;
-    type Ref<'a, H: 'a> = &'a mut H;
-
-    fn new<H: Send>(end: H) -> OneUse<H> {
-        OneUse::new(end)
+    fn known<H: Send>(of: &H) -> Option<&H> {
+        Some(of)
     }
 
-    #[inline(always)] // a call would cost more than the work
-    fn with<H: Clone + Send, R>(of: &OneUse<H>, work: impl Use<H, Output = R>) -> R {
-        of.with(work)
+    #[inline(always)]
+    fn with<H: Clone + Send, R>(of: &H, work: impl FnOnce(&H) -> R) -> R {
+        work(of)
     }
 
-    fn another<H: Clone + Send>(of: &OneUse<H>) -> H {
-        of.with(By(|end: &mut H| end.clone()))
+    fn another<H: Clone + Send>(of: &H) -> H {
+        of.clone()
     }
 }
 
 impl sealed::Access for Shared {
+    const IS_SHARED: bool = true;
     type Of<H: Send> = Arc<PerThread<H>>;
     type Ref<'a, H: 'a> = &'a H;
 
@@ -107,17 +87,18 @@ impl sealed::Access for Shared {
         Arc::new(PerThread::new(end))
     }
 
-    #[inline(always)] // a call would cost more than the work
-    fn with<H: Clone + Send, R>(of: &Arc<PerThread<H>>, work: impl Use<H, Output = R>) -> R {
-        match of.get(Index::of_this_thread()) {
-            Some(end) => end.with(work),
-            None => {
-                // Not a call that does the work: a message would then be in memory, and not in a
-                // register.
-                let (end, _borrowed) = of.new_end();
-                end.with(work)
-            }
-        }
+    #[inline(always)]
+    fn known<H: Send>(of: &Arc<PerThread<H>>) -> Option<&H> {
+        of.get(Index::of_this_thread())
+    }
+
+    #[inline(always)]
+    fn with<H: Clone + Send, R>(of: &Arc<PerThread<H>>, work: impl FnOnce(&H) -> R) -> R {
+        let (end, _borrowed) = match Self::known(of) {
+            Some(end) => (end, Index(0)),
+            None => of.slow_end(Index::of_this_thread()),
+        };
+        work(end)
     }
 
     fn another<H: Clone + Send>(of: &Arc<PerThread<H>>) -> H {
@@ -129,18 +110,23 @@ impl sealed::Access for Shared {
 pub struct PerThread<H: Send> {
     /// The one that is cloned.
     first: Mutex<H>,
-    /// Those of the first threads: most channels have no others.
-    few: [(AtomicUsize, Place<H>); 4],
-    /// Those of others, which most channels don't have.
-    many: Branches<H>,
+    /// The ends of all threads.
+    all: Branches<H>,
+    /// The owners of the ends of `known`.
+    owners: [AtomicUsize; KNOWN],
+    /// Ends of the first threads, by the lowest bits of their indices. A place stays its owner's.
+    known: [AtomicPtr<H>; KNOWN],
 }
 
-/// A tree of places. Each two bits of an index, the lowest first, choose a branch, until one is
-/// free. A node never moves.
+/// Threads whose ends are found at once.
+const KNOWN: usize = 16;
+
+/// A tree of ends. Each two bits of an index, the lowest first, choose a branch, until one is free.
+/// A node never moves.
 struct Node<H> {
-    /// The owner of the place.
+    /// The owner of the end.
     index: usize,
-    place: Place<H>,
+    end: OnceLock<OfThread<H>>,
     /// By the next two bits of the index.
     branches: Branches<H>,
 }
@@ -153,7 +139,7 @@ fn no_branches<H>() -> Branches<H> {
 
 impl<H> Node<H> {
     fn new(index: usize) -> Self {
-        Self { index, place: OnceLock::new(), branches: no_branches() }
+        Self { index, end: OnceLock::new(), branches: no_branches() }
     }
 }
 
@@ -161,12 +147,10 @@ impl<H> Node<H> {
 /// for 0, never finds it.
 const FREE: usize = usize::MAX;
 
-type Place<H> = OnceLock<Box<OfThread<OneUse<H>>>>;
-
 /// What one thread at a time uses.
 struct OfThread<E>(E);
 
-// SAFETY: a reference comes from `PerThread::get` or `new_end` with the index of the calling
+// SAFETY: a reference comes from `PerThread::get` or `slow_end` with the index of the calling
 // thread. An index belongs to one thread at a time, and goes from one to another under a lock.
 unsafe impl<E: Send> Sync for OfThread<E> {}
 
@@ -174,66 +158,72 @@ impl<H: Send> PerThread<H> {
     fn new(first: H) -> Self {
         Self {
             first: Mutex::new(first),
-            few: [const { (AtomicUsize::new(FREE), OnceLock::new()) }; 4],
-            many: no_branches(),
+            all: no_branches(),
+            owners: [const { AtomicUsize::new(FREE) }; KNOWN],
+            known: [const { AtomicPtr::new(ptr::null_mut()) }; KNOWN],
         }
     }
 
-    /// The end of the thread with this index, if it has used one. Never that of another thread.
+    /// The end of the thread with this index, if it is known. Never that of another thread.
     #[inline(always)]
-    fn get(&self, index: usize) -> Option<&OneUse<H>> {
-        // Relaxed: a thread that has an index has written it, and no thread has the index `FREE`.
-        let place = match self.few.iter().find(|(owner, _)| owner.load(Ordering::Relaxed) == index)
-        {
-            Some((_, place)) => place,
-            None => self.of_many(index)?,
-        };
-        place.get().map(|end| &end.0)
+    fn get(&self, index: usize) -> Option<&H> {
+        let place = index % KNOWN;
+        if self.owners[place].load(Ordering::Relaxed) != index {
+            return None;
+        }
+        // SAFETY: a thread with this index has stored first the end, which lives as long as this,
+        // and then the index. That thread was this one, or gave the index back under a lock.
+        Some(unsafe { NonNull::new_unchecked(self.known[place].load(Ordering::Relaxed)).as_ref() })
     }
 
-    fn of_many(&self, index: usize) -> Option<&Place<H>> {
-        let (mut branches, mut bits) = (&self.many, index);
-        loop {
-            let node = branches[bits % 4].get()?;
-            if node.index == index {
-                return Some(&node.place);
-            }
-            (branches, bits) = (&node.branches, bits / 4);
-        }
-    }
-
-    /// A place for the thread with this index.
-    fn place(&self, index: usize) -> &Place<H> {
-        // Relaxed, both: as in `get`. A place stays its owner's.
-        let mine = |(owner, _): &&(AtomicUsize, Place<H>)| {
-            owner.load(Ordering::Relaxed) == index
-                || owner.compare_exchange(FREE, index, Ordering::Relaxed, Ordering::Relaxed).is_ok()
-        };
-        if let Some((_, place)) = self.few.iter().find(mine) {
-            return place;
-        }
-        let (mut branches, mut bits) = (&self.many, index);
+    /// The node of the thread with this index.
+    fn node(&self, index: usize) -> &Node<H> {
+        let (mut branches, mut bits) = (&self.all, index);
         loop {
             let node = branches[bits % 4].get_or_init(|| Box::new(Node::new(index)));
             if node.index == index {
-                return &node.place;
+                return node;
             }
             (branches, bits) = (&node.branches, bits / 4);
+        }
+    }
+
+    /// Makes the end of the thread with this index known, if there is a place for it.
+    fn make_known(&self, index: usize, end: &H) {
+        let (place, end) = (index % KNOWN, ptr::from_ref(end).cast_mut());
+        // Relaxed, all: see `get`.
+        let claimed = self.known[place].compare_exchange(
+            ptr::null_mut(),
+            end,
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
+        if claimed.is_ok() {
+            self.owners[place].store(index, Ordering::Relaxed);
         }
     }
 }
 
 impl<H: Clone + Send> PerThread<H> {
-    /// An end for the calling thread. A thread that is ending borrows an index, until the end has
-    /// been used.
+    /// The end of the calling thread, which has this index, or none yet. A thread that is ending
+    /// borrows an index, until the end has been used.
     #[cold]
     #[inline(never)]
-    fn new_end(&self) -> (&OneUse<H>, Index) {
-        let own = Index::begin();
+    fn slow_end(&self, index: usize) -> (&H, Index) {
+        let own = if index == 0 { Index::begin() } else { Some(index) };
         let borrowed = if own.is_some() { Index(0) } else { Index::new() };
-        let new = || Box::new(OfThread(OneUse::new(self.first.lock().clone())));
-        let place = self.place(own.unwrap_or(borrowed.0));
-        (&place.get_or_init(new).0, borrowed)
+        let index = own.unwrap_or(borrowed.0);
+        let node = self.node(index);
+        let end = match node.end.get() {
+            Some(end) => &end.0,
+            None => {
+                let new = self.first.lock().clone();
+                let end = &node.end.get_or_init(|| OfThread(new)).0;
+                self.make_known(index, end);
+                end
+            }
+        };
+        (end, borrowed)
     }
 }
 

@@ -2,12 +2,12 @@
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
+use core::cell::Cell;
 use core::iter;
 
-use super::ends::{Item, Kind, Message, Rx};
+use super::ends::{Item, Kind, Message, Rx, Tx};
 use super::rendezvous::{Rendezvous, Waiting};
 use crate::memory::{AtomicU64, Mutex, Ordering, yield_now};
-use crate::pad::Padded;
 use crate::queue::TryPopError;
 use crate::unwind::{call_each, drop_each};
 use crate::wait::bell::{Bell, wake_each};
@@ -16,12 +16,12 @@ use crate::wait::thread::Habit;
 /// A handle's end of the queue, and what it remembers.
 pub(super) struct End<Q> {
     pub(super) queue: Q,
-    pub(super) habit: Habit,
+    pub(super) habit: Cell<Habit>,
 }
 
 impl<Q> End<Q> {
     pub(super) fn new(queue: Q) -> Self {
-        Self { queue, habit: Habit::new() }
+        Self { queue, habit: Cell::new(Habit::new()) }
     }
 }
 
@@ -31,14 +31,24 @@ impl<Q: Clone> Clone for End<Q> {
     }
 }
 
+/// Whether nothing may be sent any more.
+pub(super) struct Closed(AtomicU64);
+
+impl Closed {
+    #[inline(always)]
+    pub(super) fn is_set(&self) -> bool {
+        // Acquire ↔ Release in `Common::close`: whatever the closing thread did before.
+        self.0.load(Ordering::Acquire) != 0
+    }
+}
+
 /// What all handles of a channel share.
 pub(super) struct Common<T> {
     /// Receivers sleep here.
     pub(super) items: Bell,
     /// Senders sleep here.
     pub(super) room: Bell,
-    /// 1 when nothing may be sent any more.
-    closed: Padded<AtomicU64>,
+    pub(super) closed: Closed,
     senders: AtomicU64,
     receivers: AtomicU64,
     /// The queue's receiving end, when all receivers are gone.
@@ -67,11 +77,11 @@ pub(super) enum Selected<T> {
 
 impl<T> Common<T> {
     /// Of one sender and one receiver.
-    pub(super) fn new(kind: Kind<T>) -> Self {
+    pub(super) fn new(tx: &Tx<T>, rx: &Rx<T>, kind: Kind<T>) -> Self {
         Self {
-            items: Bell::default(),
-            room: Bell::default(),
-            closed: Padded(AtomicU64::new(0)),
+            items: Bell::of(tx.word()),
+            room: Bell::of(rx.word()),
+            closed: Closed(AtomicU64::new(0)),
             senders: AtomicU64::new(1),
             receivers: AtomicU64::new(1),
             rest: Mutex::new(None),
@@ -90,8 +100,7 @@ impl<T> Common<T> {
     /// Whether nothing may be sent any more.
     #[inline(always)]
     pub(super) fn is_closed(&self) -> bool {
-        // Acquire ↔ Release in `close`: whatever the closing thread did before.
-        self.closed.load(Ordering::Acquire) != 0
+        self.closed.is_set()
     }
 
     /// Whether nothing is sent any more.
@@ -100,8 +109,9 @@ impl<T> Common<T> {
         self.senders.load(Ordering::Acquire) == 0 || self.is_closed()
     }
 
-    /// After a message was sent.
-    #[inline(always)]
+    /// After a message was sent by a sender that is asked for attention.
+    #[cold]
+    #[inline(never)]
     pub(super) fn sent(&self) {
         // Has a fence between the push and its look for sleepers, which is also that between the
         // push and the look here.
@@ -126,9 +136,9 @@ impl<T> Common<T> {
     fn pop_rest(&self) -> Option<Message<T>> {
         loop {
             let mut message = Message::empty();
-            let popped = self.rest.lock().as_mut()?.pop(&mut message);
+            let popped = self.rest.lock().as_ref()?.pop(&mut message);
             match popped {
-                Ok(()) => return Some(message),
+                Ok(_) => return Some(message),
                 Err(TryPopError::Busy) => yield_now(),
                 Err(TryPopError::Empty | TryPopError::Closed) => return None,
             }
@@ -137,7 +147,10 @@ impl<T> Common<T> {
 
     /// Lets nothing be sent any more.
     pub(super) fn close(&self) {
-        self.closed.store(1, Ordering::Release);
+        // Release ↔ Acquire in `Closed::is_set`: what this thread did before.
+        self.closed.0.store(1, Ordering::Release);
+        // From now on senders look before and after they push.
+        self.items.call();
         // A sender that has not seen it has pushed its message already, or sees it after its push.
         // Without the fence, such a message stays until the channel is dropped.
         let _ = self.items.heavy_fence();

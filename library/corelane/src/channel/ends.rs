@@ -2,13 +2,17 @@
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
+use core::cell::{Cell, UnsafeCell};
 
 use super::rendezvous::Rendezvous;
 use super::timer::Timer;
-use crate::carrier::{Carrier, Empties};
+use super::access::Access;
+use super::common::Closed;
+use crate::carrier::{By, Carrier, Empties, PopInto, PopQuickly, PushFrom, PushQuickly, Use};
 use crate::exact::{self, Exact, Positions};
-use crate::leased;
+use crate::lease::{User, Word};
 use crate::queue::{CapacityError, Config, Queue, TryPopError, TryPushError};
+use crate::line_ring::LineRing;
 use crate::segmented::Uspsc;
 
 /// A message in a queue.
@@ -37,20 +41,94 @@ impl<T> Message<T> {
 /// Where the sides of a channel of capacity 0 meet.
 pub(super) type Meeting<T> = Rendezvous<Item<T>>;
 
-/// The sending end of a queue.
+type Producer<T, Q> = <Exact<Q> as Queue<Item<T>>>::Producer;
+type Consumer<T, Q> = <Exact<Q> as Queue<Item<T>>>::Consumer;
+
+/// The sending end of a queue. One thread at a time uses it.
 pub(super) enum Tx<T> {
-    Bounded(leased::Producer<Item<T>, Exact>),
-    Unbounded(leased::Producer<Item<T>, Exact<Uspsc>>),
+    Bounded(Uses<Producer<T, LineRing>>),
+    Unbounded(Uses<Producer<T, Uspsc>, true>),
     /// The sides meet elsewhere: always full.
     NoQueue,
 }
 
-/// The receiving end of a queue.
+/// The receiving end of a queue. One thread at a time uses it.
 pub(super) enum Rx<T> {
-    Bounded(leased::Consumer<Item<T>, Exact>),
-    Unbounded(leased::Consumer<Item<T>, Exact<Uspsc>>),
+    Bounded(Uses<Consumer<T, LineRing>>),
+    Unbounded(Uses<Consumer<T, Uspsc>, true>),
     /// The messages come from elsewhere: always empty.
     NoQueue,
+}
+
+/// The uses of a queue's handle, one at a time, by a thread that has the end.
+///
+/// A use that is `GUARDED` may allocate memory, and so run an allocator of the program. If that uses
+/// the same end, it panics.
+pub(super) struct Uses<H, const GUARDED: bool = false> {
+    user: UnsafeCell<User<H>>,
+    is_used: Cell<bool>,
+}
+
+impl<H, const GUARDED: bool> Uses<H, GUARDED> {
+    fn new(handle: H) -> Self {
+        Self { user: UnsafeCell::new(User::new(handle)), is_used: Cell::new(false) }
+    }
+
+    /// Uses the handle: see [`User::give`]. And whether the user is asked for attention then.
+    #[inline(always)]
+    fn give<R, W: Use<H, Output = (R, bool)>>(&self, work: W) -> Result<(R, bool), W> {
+        self.begin();
+        // SAFETY: no other use has begun and not ended. Threads don't share an end, and a use runs
+        // no code of the program, or is guarded.
+        let user = unsafe { &mut *self.user.get() };
+        let result = user.give_in_memory(work);
+        let is_asked = user.is_asked();
+        self.is_used.set(false);
+        result.map(|result| (result, is_asked))
+    }
+
+    /// As [`User::give_quickly`].
+    #[inline(always)] // as the queue's own
+    fn give_quickly<A: Access>(&self, work: impl Use<H, Output = bool>) -> Option<bool> {
+        if GUARDED {
+            self.begin();
+        }
+        // SAFETY: as in `give`. An end of a shared handle is a clone of its first one, which stays.
+        let is_asked = unsafe { (*self.user.get()).give_quickly(A::IS_SHARED, work) };
+        if GUARDED {
+            self.is_used.set(false);
+        }
+        is_asked
+    }
+
+    #[inline(always)]
+    fn begin(&self) {
+        assert!(!self.is_used.replace(true), "the handle is in use");
+    }
+
+    /// As [`User::end_quick_use`].
+    fn end_quick_use(&self) {
+        // SAFETY: as in `give`.
+        unsafe { &mut *self.user.get() }.end_quick_use();
+    }
+
+    /// As [`User::with`].
+    fn with<R>(&self, work: impl FnOnce(&mut H) -> (R, bool)) -> Option<R> {
+        self.give(By(work)).ok().map(|(result, _)| result)
+    }
+
+    fn word(&self) -> Arc<Word> {
+        // SAFETY: as in `give`.
+        unsafe { &*self.user.get() }.word()
+    }
+}
+
+impl<H, const GUARDED: bool> Clone for Uses<H, GUARDED> {
+    fn clone(&self) -> Self {
+        // SAFETY: as in `give`. It allocates when it has read what it needs of the user.
+        let user = unsafe { &*self.user.get() }.duplicate();
+        Self { user: UnsafeCell::new(user), is_used: Cell::new(false) }
+    }
 }
 
 /// Does `$body` with the queue's handle, or `$other` where there is none.
@@ -87,18 +165,16 @@ pub(super) fn bounded<T>(capacity: usize) -> Ends<T> {
         return Ok((Tx::NoQueue, Rx::NoQueue, Kind::Rendezvous(Box::default())));
     }
     let (tx, rx) = <Exact as Queue<Item<T>>>::with(Config::new(capacity))?;
-    let positions = tx.positions();
-    let (tx, rx) = leased::lease(tx, rx)?;
-    Ok((Tx::Bounded(tx), Rx::Bounded(rx), Kind::Queue { positions, capacity }))
+    let kind = Kind::Queue { positions: tx.positions(), capacity };
+    Ok((Tx::Bounded(Uses::new(tx)), Rx::Bounded(Uses::new(rx)), kind))
 }
 
 /// Both ends of a queue that is never full.
 pub(super) fn unbounded<T>() -> Ends<T> {
     let ring = (RING_BYTES / size_of::<T>().max(1)).clamp(32, 512);
     let (tx, rx) = <Exact<Uspsc> as Queue<Item<T>>>::with(Config::new(ring))?;
-    let positions = tx.positions();
-    let (tx, rx) = leased::lease(tx, rx)?;
-    Ok((Tx::Unbounded(tx), Rx::Unbounded(rx), Kind::Queue { positions, capacity: usize::MAX }))
+    let kind = Kind::Queue { positions: tx.positions(), capacity: usize::MAX };
+    Ok((Tx::Unbounded(Uses::new(tx)), Rx::Unbounded(Uses::new(rx)), kind))
 }
 
 impl<T> Kind<T> {
@@ -136,22 +212,70 @@ impl<T> Kind<T> {
     }
 }
 
+/// One push, unless the channel is closed.
+struct PushOpen<'a, T> {
+    push: PushFrom<'a, Item<T>>,
+    closed: &'a Closed,
+}
+
+impl<P: Empties<Item = Item<T>>, T> Use<P> for PushOpen<'_, T> {
+    type Output = (bool, bool);
+    const LOOKS: bool = true;
+
+    #[inline(always)]
+    fn run(self, tx: &mut P) -> (bool, bool) {
+        self.push.run(tx)
+    }
+
+    fn may_begin(&self) -> bool {
+        !self.closed.is_set()
+    }
+}
+
 impl<T> Tx<T> {
-    /// Pushes the message, which stays where it is on an error.
+    /// Pushes the message, which stays where it is on an error. Whether the sender is asked for
+    /// attention.
     #[inline(always)] // as the queue's own
-    pub(super) fn push(&mut self, message: &mut Message<T>) -> Result<(), TryPushError<()>> {
-        of!(Tx::(self): tx => tx.push_from(message); Err(TryPushError::Full(())))
+    pub(super) fn push(
+        &self,
+        message: &mut Message<T>,
+        closed: &Closed,
+    ) -> Result<bool, TryPushError<()>> {
+        let work = PushOpen { push: PushFrom(message), closed };
+        of!(Tx::(self): tx => match tx.give(work) {
+            Ok((true, is_asked)) => Ok(is_asked),
+            Ok((false, _)) => Err(TryPushError::Full(())),
+            Err(_) if closed.is_set() => Err(TryPushError::Closed(())),
+            Err(_) => Err(TryPushError::Busy(())),
+        }; Err(TryPushError::Full(())))
+    }
+
+    /// As [`push`](Self::push), if that is done at once. `None` says nothing.
+    #[inline(always)] // as the queue's own
+    pub(super) fn push_quickly<A: Access>(&self, message: &mut Message<T>) -> Option<bool> {
+        let Self::Bounded(tx) = self else { return None };
+        tx.give_quickly::<A>(PushQuickly(message))
+    }
+
+    /// After a [quick push](Self::push_quickly) of a sender that is asked for attention.
+    pub(super) fn end_quick_use(&self) {
+        of!(Tx::(self): tx => tx.end_quick_use(); ());
+    }
+
+    /// Where senders look, if there is a queue.
+    pub(super) fn word(&self) -> Option<Arc<Word>> {
+        of!(Tx::(self): tx => Some(tx.word()); None)
     }
 
     /// Reserves room for one item. Whether there was some; `None` while another thread's call is in
     /// the way.
-    pub(super) fn reserve(&mut self) -> Option<bool> {
+    pub(super) fn reserve(&self) -> Option<bool> {
         of!(Tx::(self): tx => tx.with(|tx| (tx.reserve(), true)); Some(false))
     }
 
     /// Ends a reservation, by any thread, and pushes the message into its room, if there is one.
     /// `None` as for [`reserve`](Self::reserve).
-    pub(super) fn release(&mut self, message: &mut Message<T>) -> Option<()> {
+    pub(super) fn release(&self, message: &mut Message<T>) -> Option<()> {
         of!(Tx::(self): tx => tx.with(|tx| (release(tx, message), true)); Some(()))
     }
 }
@@ -174,10 +298,32 @@ impl<T> Clone for Tx<T> {
 }
 
 impl<T> Rx<T> {
-    /// Takes the oldest message.
+    /// Takes the oldest message. Whether the receiver is asked for attention. Never
+    /// [`Closed`](TryPopError::Closed).
     #[inline(always)] // as the queue's own
-    pub(super) fn pop(&mut self, message: &mut Message<T>) -> Result<(), TryPopError> {
-        of!(Rx::(self): rx => rx.pop_into(message); Err(TryPopError::Empty))
+    pub(super) fn pop(&self, message: &mut Message<T>) -> Result<bool, TryPopError> {
+        of!(Rx::(self): rx => match rx.give(PopInto(message)) {
+            Ok((Ok(()), is_asked)) => Ok(is_asked),
+            Ok((Err(_), _)) => Err(TryPopError::Empty),
+            Err(_) => Err(TryPopError::Busy),
+        }; Err(TryPopError::Empty))
+    }
+
+    /// As [`pop`](Self::pop), if that is done at once. `None` says nothing.
+    #[inline(always)] // as the queue's own
+    pub(super) fn pop_quickly<A: Access>(&self, message: &mut Message<T>) -> Option<bool> {
+        let Self::Bounded(rx) = self else { return None };
+        rx.give_quickly::<A>(PopQuickly(message))
+    }
+
+    /// After a [quick pop](Self::pop_quickly) of a receiver that is asked for attention.
+    pub(super) fn end_quick_use(&self) {
+        of!(Rx::(self): rx => rx.end_quick_use(); ());
+    }
+
+    /// Where receivers look, if there is a queue.
+    pub(super) fn word(&self) -> Option<Arc<Word>> {
+        of!(Rx::(self): rx => Some(rx.word()); None)
     }
 }
 

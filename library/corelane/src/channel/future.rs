@@ -74,8 +74,10 @@ impl<T> SendWait<T> {
     ) -> Poll<Result<(), SendError<T>>> {
         if self.is_awake() {
             assert_unsent(&self.message);
-            if sender.offer(&mut self.message).is_ok() {
-                return Poll::Ready(Ok(()));
+            match sender.offer_quickly(&mut self.message) {
+                Some(false) => return Poll::Ready(Ok(())),
+                Some(true) => return Poll::Ready(sender.attend()),
+                None => {}
             }
         }
         self.poll_waiting(sender, context)
@@ -247,8 +249,10 @@ impl<T> RecvWait<T> {
     ) -> Poll<Result<T, RecvError>> {
         if self.is_awake() {
             let mut message = Message::empty();
-            if receiver.take(&mut message).is_ok() {
-                return Poll::Ready(Ok(message.unpack()));
+            match receiver.take_quickly(&mut message) {
+                Some(false) => return Poll::Ready(Ok(message.unpack())),
+                Some(true) => return Poll::Ready(receiver.attend(message)),
+                None => {}
             }
         }
         self.poll_waiting(receiver, context)

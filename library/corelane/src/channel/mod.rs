@@ -117,7 +117,7 @@ use crate::memory::{limit, timed_yield};
 use crate::spin::Retries;
 use crate::wait::thread::is_over;
 use common::Common;
-use ends::{Kind, Rx};
+use ends::{Kind, Rx, Tx};
 use timer::Timer;
 
 /// A channel for exactly `capacity` messages, between any number of threads on either side.
@@ -143,7 +143,7 @@ pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
 /// A channel with handles of these kinds.
 fn open<T, S: Access, R: Access>(ends: ends::Ends<T>) -> (Sender<T, S>, Receiver<T, R>) {
     let (tx, rx, kind) = ends.unwrap_or_else(|error| panic!("{error}"));
-    let common = Arc::new(Common::new(kind));
+    let common = Arc::new(Common::new(&tx, &rx, kind));
     (Sender::new(tx, common.clone()), Receiver::new(rx, common))
 }
 
@@ -169,7 +169,8 @@ pub fn never<T>() -> Receiver<T> {
 }
 
 fn timed<T>(timer: Timer<T>) -> Receiver<T> {
-    Receiver::new(Rx::NoQueue, Arc::new(Common::new(Kind::Timer(timer))))
+    let common = Common::new(&Tx::NoQueue, &Rx::NoQueue, Kind::Timer(timer));
+    Receiver::new(Rx::NoQueue, Arc::new(common))
 }
 
 /// The end of a time that begins now. `None` if the clock can't tell it: it never comes.

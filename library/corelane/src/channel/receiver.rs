@@ -14,7 +14,6 @@ use super::ends::{Kind, Meeting, Message, Rx};
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
 use super::party::meet;
 use super::{YieldingRetries, unlimited};
-use crate::carrier::{By, Use};
 use crate::queue::TryPopError;
 use crate::wait::bell::Look;
 
@@ -56,6 +55,16 @@ impl<T, A: Access> Receiver<T, A> {
     #[inline]
     pub fn recv(&self) -> Result<T, RecvError> {
         let mut message = Message::empty();
+        match self.take_quickly(&mut message) {
+            Some(false) => Ok(message.unpack()),
+            Some(true) => self.attend(message),
+            None => self.recv_slowly(),
+        }
+    }
+
+    #[inline(never)]
+    fn recv_slowly(&self) -> Result<T, RecvError> {
+        let mut message = Message::empty();
         match self.take(&mut message) {
             Ok(()) => Ok(message.unpack()),
             Err(why) => self.wait_to_recv(why, None, |_| RecvError),
@@ -72,20 +81,17 @@ impl<T, A: Access> Receiver<T, A> {
     /// If the channel is empty, or as [`recv`](Self::recv).
     #[inline]
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
-        if !matches!(self.common.kind, Kind::Queue { .. }) {
-            return self.try_recv_elsewhere();
-        }
         let mut message = Message::empty();
-        match self.take_now(&mut message) {
-            Ok(()) => Ok(message.unpack()),
-            Err(error) => Err(error),
+        match self.take_quickly(&mut message) {
+            Some(false) => Ok(message.unpack()),
+            Some(true) => self.attend(message),
+            None => self.try_recv_slowly(),
         }
     }
 
     /// Not by the caller: a message would be in memory there, and not in a register.
-    #[cold]
     #[inline(never)]
-    fn try_recv_elsewhere(&self) -> Result<T, TryRecvError> {
+    fn try_recv_slowly(&self) -> Result<T, TryRecvError> {
         let mut message = Message::empty();
         match self.take_any(&mut message) {
             Ok(()) => Ok(message.unpack()),
@@ -176,15 +182,34 @@ impl<T, A: Access> Receiver<T, A> {
         }
     }
 
-    /// Takes the oldest message of a queue. Of other channels it says that they are empty.
+    /// Takes the oldest message. Whether the caller must then [attend](Self::attend). `None`:
+    /// [`take`](Self::take) is to decide. As [`offer_quickly`](super::Sender::offer_quickly).
     #[inline(always)] // a call would cost more than the pop itself
+    pub(super) fn take_quickly(&self, message: &mut Message<T>) -> Option<bool> {
+        A::known(&self.end)?.queue.pop_quickly::<A>(message)
+    }
+
+    /// After a pop of a receiver that is asked for attention. Returns the message.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn attend<E>(&self, mut message: Message<T>) -> Result<T, E> {
+        A::with(&self.end, |end| end.queue.end_quick_use());
+        // The message is in hand.
+        self.common.room.ring_and_catch();
+        Ok(message.unpack())
+    }
+
+    /// Takes the oldest message of a queue. Of other channels it says that they are empty.
+    #[inline(always)] // one call is enough
     pub(super) fn take(&self, message: &mut Message<T>) -> Result<(), TryPopError> {
         let mut has_ended = false;
         loop {
-            match A::with(&self.end, Pop(message)) {
-                Ok(()) => {
-                    // The message is in hand.
-                    self.common.room.ring_and_catch();
+            match A::with(&self.end, |end| end.queue.pop(message)) {
+                Ok(is_asked) => {
+                    if is_asked {
+                        // The message is in hand.
+                        self.common.room.ring_and_catch();
+                    }
                     return Ok(());
                 }
                 // Looks once more, for messages that were sent just before the channel was closed.
@@ -193,9 +218,6 @@ impl<T, A: Access> Receiver<T, A> {
                 Err(TryPopError::Empty) if has_ended && self.common.kind.meeting().is_none() => {
                     return Err(TryPopError::Closed);
                 }
-                // The last sender has left the queue, and is about to leave the channel: then it
-                // rings.
-                Err(TryPopError::Closed) if !has_ended => return Err(TryPopError::Empty),
                 Err(why) => return Err(why),
             }
         }
@@ -244,9 +266,9 @@ impl<T, A: Access> Receiver<T, A> {
             Kind::Rendezvous(meeting) => wait_for_sender(meeting, message, until),
             Kind::Timer(timer) => timer.wait(message, until).then_some(Ok(())),
             Kind::Queue { .. } => {
-                let mut habit = A::with(&self.end, By(|end: &mut End<_>| end.habit));
+                let mut habit = A::with(&self.end, |end| end.habit.get());
                 let received = habit.wait(&self.common.items, until, || self.look(message));
-                A::with(&self.end, By(|end: &mut End<_>| end.habit = habit));
+                A::with(&self.end, |end| end.habit.set(habit));
                 received
             }
         }
@@ -324,18 +346,6 @@ impl<T> Receiver<T> {
         let end = Exclusive::new(Shared::another(&self.end));
         self.common.enter_receiver();
         Receiver { end, common: self.common.clone(), bound: PhantomData }
-    }
-}
-
-/// One pop.
-struct Pop<'a, T>(&'a mut Message<T>);
-
-impl<T> Use<End<Rx<T>>> for Pop<'_, T> {
-    type Output = Result<(), TryPopError>;
-
-    #[inline(always)]
-    fn run(self, end: &mut End<Rx<T>>) -> Self::Output {
-        end.queue.pop(self.0)
     }
 }
 

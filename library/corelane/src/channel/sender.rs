@@ -13,7 +13,6 @@ use super::ends::{Meeting, Message, Tx};
 use super::error::{SendError, SendTimeoutError, TrySendError};
 use super::party::meet;
 use super::{YieldingRetries, unlimited};
-use crate::carrier::{By, Use};
 use crate::memory::yield_now;
 use crate::queue::TryPushError;
 use crate::unwind::call_each;
@@ -64,8 +63,8 @@ impl<T, A: Access> Sender<T, A> {
 
     /// Uses this thread's end of the queue: see [`Access`].
     #[inline(always)]
-    pub(super) fn with<R>(&self, work: impl FnOnce(&mut End<Tx<T>>) -> R) -> R {
-        A::with(&self.end, By(work))
+    pub(super) fn with<R>(&self, work: impl FnOnce(&End<Tx<T>>) -> R) -> R {
+        A::with(&self.end, work)
     }
 
     /// Sends a message. Waits while the channel is full.
@@ -78,6 +77,17 @@ impl<T, A: Access> Sender<T, A> {
     #[inline]
     pub fn send(&self, message: T) -> Result<(), SendError<T>> {
         let mut message = Message::new(message);
+        match self.offer_quickly(&mut message) {
+            Some(false) => Ok(()),
+            Some(true) => self.attend(),
+            None => self.send_slowly(message),
+        }
+    }
+
+    /// By value, as all that a call passes a message to: with its address known elsewhere, the
+    /// caller would have it in memory, and not in a register.
+    #[inline(never)]
+    fn send_slowly(&self, mut message: Message<T>) -> Result<(), SendError<T>> {
         match self.offer(&mut message) {
             Ok(()) => Ok(()),
             Err(why) => self.wait_to_send(message, why, None, |message, _| SendError(message)),
@@ -95,12 +105,22 @@ impl<T, A: Access> Sender<T, A> {
     #[inline]
     pub fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
         let mut message = Message::new(message);
-        if let Some(meeting) = self.common().kind.meeting() {
-            return give(meeting, message);
+        match self.offer_quickly(&mut message) {
+            Some(false) => Ok(()),
+            Some(true) => self.attend(),
+            None => self.try_send_slowly(message),
         }
+    }
+
+    #[inline(never)]
+    fn try_send_slowly(&self, mut message: Message<T>) -> Result<(), TrySendError<T>> {
         let mut tries = YieldingRetries::default();
         loop {
-            match self.offer(&mut message) {
+            let sent = match self.common().kind.meeting() {
+                Some(meeting) => meeting.try_send(&mut message),
+                None => self.offer(&mut message),
+            };
+            match sent {
                 Ok(()) => return Ok(()),
                 Err(why) if tries.again(why.is_busy()) => {}
                 Err(why) => return refused(message, why),
@@ -147,14 +167,31 @@ impl<T, A: Access> Sender<T, A> {
         messages.into_iter().try_for_each(|message| self.send(message))
     }
 
-    /// Sends the message, or leaves it where it is.
+    /// Sends the message, or leaves it where it is. Whether the caller must then
+    /// [attend](Self::attend). `None`: [`offer`](Self::offer) is to decide.
+    ///
+    /// No call is made, so that a caller whose last calls are those of other ways needs no stack.
     #[inline(always)] // a call would cost more than the push itself
-    pub(super) fn offer(&self, message: &mut Message<T>) -> Result<(), TryPushError<()>> {
-        if self.common().is_closed() {
-            return Err(TryPushError::Closed(()));
-        }
-        A::with(&self.end, Push(message))?;
+    pub(super) fn offer_quickly(&self, message: &mut Message<T>) -> Option<bool> {
+        A::known(&self.end)?.queue.push_quickly::<A>(message)
+    }
+
+    /// After a push of a sender that is asked for attention. Always `Ok`.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn attend<E>(&self) -> Result<(), E> {
+        self.with(|end| end.queue.end_quick_use());
         self.common().sent();
+        Ok(())
+    }
+
+    /// Sends the message, or leaves it where it is.
+    #[inline(always)] // one call is enough
+    pub(super) fn offer(&self, message: &mut Message<T>) -> Result<(), TryPushError<()>> {
+        let closed = &self.common().closed;
+        if self.with(|end| end.queue.push(message, closed))? {
+            self.common().sent();
+        }
         Ok(())
     }
 
@@ -214,9 +251,6 @@ impl<T, A: Access> Sender<T, A> {
 
     /// Sends a message that was not sent at once. `error` makes the error, of the message and of
     /// whether the time is over.
-    ///
-    /// It takes the message by value: with its address known here, the caller would have it in
-    /// memory, and not in a register.
     #[cold]
     #[inline(never)]
     fn wait_to_send<E>(
@@ -241,9 +275,9 @@ impl<T, A: Access> Sender<T, A> {
         if let Some(meeting) = self.common().kind.meeting() {
             return wait_for_receiver(meeting, message, until);
         }
-        let mut habit = self.with(|end| end.habit);
+        let mut habit = self.with(|end| end.habit.get());
         let sent = habit.wait(&self.common().room, until, || self.look(message));
-        self.with(|end| end.habit = habit);
+        self.with(|end| end.habit.set(habit));
         sent
     }
 
@@ -301,28 +335,6 @@ impl<T> Sender<T> {
     }
 }
 
-/// One push.
-struct Push<'a, T>(&'a mut Message<T>);
-
-impl<T> Use<End<Tx<T>>> for Push<'_, T> {
-    type Output = Result<(), TryPushError<()>>;
-
-    #[inline(always)]
-    fn run(self, end: &mut End<Tx<T>>) -> Self::Output {
-        end.queue.push(self.0)
-    }
-}
-
-/// Gives the message to a receiver that waits.
-#[cold]
-fn give<T>(meeting: &Meeting<T>, mut message: Message<T>) -> Result<(), TrySendError<T>> {
-    match meeting.try_send(&mut message) {
-        Ok(()) => Ok(()),
-        Err(why) => refused(message, why),
-    }
-}
-
-#[cold]
 fn refused<T>(mut message: Message<T>, why: TryPushError<()>) -> Result<(), TrySendError<T>> {
     let message = message.unpack();
     match why {

@@ -266,9 +266,15 @@ impl<T> Producer<T> {
     fn enter(&mut self) -> bool {
         if self.entered == self.limit {
             self.look();
-            if self.entered == self.limit {
-                return false;
-            }
+        }
+        self.enter_known()
+    }
+
+    /// Enters the next line, if the consumer is known to have left it.
+    #[inline(always)] // see `queue::try_pop_by`
+    fn enter_known(&mut self) -> bool {
+        if self.entered == self.limit {
+            return false;
         }
         self.place.enter_next(self.end.slots());
         self.entered = self.entered.wrapping_add(1);
@@ -359,11 +365,28 @@ impl<T> Empties for Producer<T> {
         if self.place.is_done() && !self.enter() {
             return false;
         }
+        self.fill_place(item);
+        true
+    }
+
+    #[inline(always)] // as `try_push`
+    fn push_quickly(&mut self, item: &mut Carrier<T>) -> bool {
+        if self.place.is_done() && !self.enter_known() {
+            return false;
+        }
+        self.fill_place(item);
+        true
+    }
+}
+
+impl<T> Producer<T> {
+    /// Pushes the item, for which there is a place in the line.
+    #[inline(always)] // as `try_push`
+    fn fill_place(&mut self, item: &mut Carrier<T>) {
         let Place { line, start, i } = self.place;
         // SAFETY: the consumer has left this line, and `i` is below N. The caller has an item.
         unsafe { line.write_from(i, item) };
         self.show(line, start, i + 1);
-        true
     }
 }
 
@@ -574,6 +597,24 @@ impl<T, const RECORDS: bool> Fills for Consumer<T, RECORDS> {
         if self.place.i == self.filled {
             self.refill()?;
         }
+        self.empty_place(item);
+        Ok(())
+    }
+
+    #[inline(always)] // as `try_pop`
+    fn pop_quickly(&mut self, item: &mut Carrier<T>) -> bool {
+        if self.place.i == self.filled && !self.enter_filled() {
+            return false;
+        }
+        self.empty_place(item);
+        true
+    }
+}
+
+impl<T, const RECORDS: bool> Consumer<T, RECORDS> {
+    /// Pops the item at the place, which has been seen.
+    #[inline(always)] // as `try_pop`
+    fn empty_place(&mut self, item: &mut Carrier<T>) {
         let i = self.place.i;
         self.place.i = i + 1;
         // SAFETY: as in `try_pop`. The caller has room.
@@ -581,7 +622,21 @@ impl<T, const RECORDS: bool> Fills for Consumer<T, RECORDS> {
         self.record();
         // SAFETY: as above.
         unsafe { self.place.line.hand_back(i, 1) };
-        Ok(())
+    }
+
+    /// Leaves a line that is done, if no items are staged, and whether the next one is full.
+    /// Otherwise [`refill`](Self::refill) looks.
+    #[inline(always)] // as `try_pop`
+    fn enter_filled(&mut self) -> bool {
+        if !self.place.is_done() || self.staged.len() > 0 {
+            return false;
+        }
+        self.leave();
+        let is_full = self.place.line.filled(self.place.start) == Line::<T>::N;
+        if is_full {
+            self.filled = Line::<T>::N;
+        }
+        is_full
     }
 }
 

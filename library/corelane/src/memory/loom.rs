@@ -152,6 +152,12 @@ impl AtomicU64 {
     pub fn fetch_or(&self, value: u64, order: Ordering) -> u64 {
         self.value.fetch_or(value, ordering(Op::Rmw, Some(self), order))
     }
+
+    /// Keeps the bits of `value` only, and returns the old value.
+    #[track_caller]
+    pub fn fetch_and(&self, value: u64, order: Ordering) -> u64 {
+        self.value.fetch_and(value, ordering(Op::Rmw, Some(self), order))
+    }
 }
 
 /// Orders the accesses before it and those after it.
@@ -194,6 +200,17 @@ impl Barrier {
         value.load(Ordering::Relaxed) == expected && {
             self.light();
             value.load(Ordering::Relaxed) == expected
+        }
+    }
+
+    /// The light fence, and then whether a relaxed load finds one of the bits `mask`. If so, there
+    /// may have been no fence.
+    #[track_caller]
+    pub fn light_has(self, value: &AtomicU64, mask: u64) -> bool {
+        // As in `light_load`.
+        value.load(Ordering::Relaxed) & mask != 0 || {
+            self.light();
+            value.load(Ordering::Relaxed) & mask != 0
         }
     }
 
@@ -558,6 +575,14 @@ pub(crate) unsafe fn empty_cell<T>(place: *mut UnsafeCell<MaybeUninit<T>>) {
 /// Calls `work`, which here may panic. On the machine it can't unwind.
 pub(crate) fn without_unwinding<R>(work: impl FnOnce() -> R) -> R {
     work()
+}
+
+/// The value that the calling thread has stored last, where no other thread stores at the same
+/// time: loom fails if one does.
+#[track_caller]
+pub(crate) fn own_load(variable: &AtomicU64) -> u64 {
+    // SAFETY: loom checks it.
+    unsafe { variable.value.unsync_load() }
 }
 
 /// Nothing dies between two accesses here without being stopped in its order.

@@ -57,6 +57,15 @@ impl Barrier {
         value.load(Ordering::Relaxed) == expected
     }
 
+    /// The light fence, if that costs nothing, and then whether a relaxed load finds one of the
+    /// bits `mask`. If so, there may have been no fence. Where the light fence is not free, the
+    /// bits must always be set.
+    #[inline(always)]
+    pub fn light_has(self, value: &AtomicU64, mask: u64) -> bool {
+        compiler_fence(Ordering::SeqCst);
+        value.load(Ordering::Relaxed) & mask != 0
+    }
+
     /// The light fence, and then a relaxed load. If the value is not 0, there may have been no
     /// fence.
     #[inline(always)]
@@ -146,6 +155,13 @@ mod system {
 #[inline(always)]
 pub fn keep_order() {
     compiler_fence(Ordering::SeqCst);
+}
+
+/// The value that the calling thread has stored last, where no other thread stores at the same
+/// time.
+#[inline(always)]
+pub(crate) fn own_load(variable: &AtomicU64) -> u64 {
+    variable.load(Ordering::Relaxed)
 }
 
 /// Fetches the line at `address` into this core's cache, to be written soon. The address need not

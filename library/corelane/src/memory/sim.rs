@@ -149,6 +149,16 @@ impl AtomicU64 {
             false => self.0.fetch_or(value, order),
         }
     }
+
+    /// Keeps the bits of `value` only, and returns the old value.
+    #[track_caller]
+    pub fn fetch_and(&self, value: u64, order: Ordering) -> u64 {
+        match is_simulated() {
+            // SAFETY: as in `load`.
+            true => unsafe { coherence::rmw(self.0.as_ptr(), |old| Some(old & value)) },
+            false => self.0.fetch_and(value, order),
+        }
+    }
 }
 
 /// Orders the accesses before it and those after it. All fences but the strongest are free on a
@@ -196,6 +206,13 @@ impl Barrier {
         value.load(Ordering::Relaxed) == expected
     }
 
+    /// The light fence, and then whether a relaxed load finds one of the bits `mask`.
+    #[track_caller]
+    pub fn light_has(self, value: &AtomicU64, mask: u64) -> bool {
+        self.light();
+        value.load(Ordering::Relaxed) & mask != 0
+    }
+
     /// The light fence, and then a relaxed load. If the value is not 0, there may have been no
     /// fence.
     #[track_caller]
@@ -223,6 +240,13 @@ impl Barrier {
         }
         true
     }
+}
+
+/// The value that the calling thread has stored last, where no other thread stores at the same
+/// time.
+#[track_caller]
+pub(crate) fn own_load(variable: &AtomicU64) -> u64 {
+    variable.load(Ordering::Relaxed)
 }
 
 /// Nothing dies between two accesses here without being stopped in its order.

@@ -20,10 +20,12 @@
 //! lost.
 
 use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
 use core::task::{Poll, Waker};
 use core::{fmt, iter, mem};
 
 use super::budget::Budget;
+use crate::lease::Word;
 use crate::memory::{AtomicU64, Barrier, Mutex, Ordering, fence, limit};
 use crate::pad::Padded;
 use crate::unwind::{PanicPayload, call_each, catch_each, go_on};
@@ -36,6 +38,8 @@ pub struct Bell {
     /// How often a fence of a ringer was for nothing, about: threads may count at once.
     in_vain: AtomicU64,
     sleepers: Mutex<Sleepers>,
+    /// Asked for attention while ringers have to look here. They look there only.
+    word: Option<Arc<Word>>,
 }
 
 /// Ringers must have a `SeqCst` fence.
@@ -52,6 +56,11 @@ struct Sleepers {
     /// Number of the next sleeper.
     next: u64,
     ringers: Ringers,
+    /// Whether ringers are to come whether somebody sleeps or not.
+    are_called: bool,
+    /// What they were told last: the number of sleepers and [`FENCED`], and whether they are asked
+    /// for attention.
+    told: (u64, bool),
 }
 
 /// Which fences the ringers have.
@@ -82,16 +91,29 @@ impl fmt::Debug for Bell {
 impl Default for Bell {
     /// A bell at which nobody sleeps.
     fn default() -> Self {
+        Self::of(None)
+    }
+}
+
+impl Bell {
+    /// As [`default`](Self::default). Users of `word` ring if they are asked for attention there.
+    pub(crate) fn of(word: Option<Arc<Word>>) -> Self {
         Self {
             sleeping: Padded(AtomicU64::new(0)),
             barrier: Barrier::new(),
             in_vain: AtomicU64::new(0),
             sleepers: Mutex::new(Sleepers::default()),
+            word,
         }
     }
-}
 
-impl Bell {
+    /// From now on the users of the word always ring.
+    pub(crate) fn call(&self) {
+        let mut sleepers = self.sleepers.lock();
+        sleepers.are_called = true;
+        self.tell(&mut sleepers);
+    }
+
     /// Wakes the first sleeper, if there is one. All that the caller has published before is there
     /// for a sleeper that is about to sleep.
     #[inline(always)] // the price of each push and pop
@@ -142,7 +164,7 @@ impl Bell {
         }
         before();
         let last = sleepers.waiting.pop_last();
-        self.tell(&sleepers);
+        self.tell(&mut sleepers);
         drop(sleepers);
         last.is_some_and(|(_, waker)| {
             waker.wake();
@@ -174,7 +196,7 @@ impl Bell {
         if self.has_sleepers() {
             let mut sleepers = self.sleepers.lock();
             all = mem::take(&mut sleepers.waiting);
-            self.tell(&sleepers);
+            self.tell(&mut sleepers);
         }
         all.into_values()
     }
@@ -221,7 +243,7 @@ impl Bell {
         if in_vain >= IN_VAIN {
             let mut sleepers = self.sleepers.lock();
             sleepers.ringers = Ringers::Light;
-            self.tell(&sleepers);
+            self.tell(&mut sleepers);
         }
     }
 
@@ -234,15 +256,23 @@ impl Bell {
     fn take_first(&self) -> Option<Waker> {
         let mut sleepers = self.sleepers.lock();
         let first = sleepers.waiting.pop_first();
-        self.tell(&sleepers);
+        self.tell(&mut sleepers);
         Some(first?.1)
     }
 
     /// Tells threads that ring how many sleep, and which fences they must have.
-    fn tell(&self, sleepers: &Sleepers) {
+    fn tell(&self, sleepers: &mut Sleepers) {
         let fenced = if matches!(sleepers.ringers, Ringers::Light) { 0 } else { FENCED };
-        // Relaxed: a thread that sees a sleeper takes the lock.
-        self.sleeping.store(sleepers.waiting.len() as u64 | fenced, Ordering::Relaxed);
+        let sleeping = sleepers.waiting.len() as u64 | fenced;
+        let are_asked = sleeping != 0 || sleepers.are_called;
+        let told = mem::replace(&mut sleepers.told, (sleeping, are_asked));
+        if sleeping != told.0 {
+            // Relaxed: a thread that sees a sleeper takes the lock.
+            self.sleeping.store(sleeping, Ordering::Relaxed);
+        }
+        if let (Some(word), true) = (&self.word, are_asked != told.1) {
+            word.ask(are_asked);
+        }
     }
 
     /// One more sleeper, and its number. Then the caller must look before it sleeps. `None` if the
@@ -266,7 +296,7 @@ impl Bell {
         if matches!(sleepers.ringers, Ringers::Light) {
             sleepers.ringers = Ringers::Told(number);
         }
-        self.tell(&sleepers);
+        self.tell(&mut sleepers);
         // Relaxed: only a count.
         self.in_vain.store(0, Ordering::Relaxed);
         Entry { number, needs_heavy: !matches!(sleepers.ringers, Ringers::Fenced) }
@@ -332,7 +362,7 @@ impl Bell {
     pub(crate) fn withdraw(&self, number: u64) -> bool {
         let mut sleepers = self.sleepers.lock();
         let left = sleepers.waiting.remove(&number);
-        self.tell(&sleepers);
+        self.tell(&mut sleepers);
         // Before `left` is dropped: a waker may own a task, and this a sleeper.
         drop(sleepers);
         left.is_none()
