@@ -1,6 +1,7 @@
 //! Sending and receiving in tasks.
 
 use core::future::Future;
+use core::mem::ManuallyDrop;
 use core::ops::Deref;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
@@ -13,13 +14,30 @@ use super::rendezvous::Waiting;
 use super::timer::Timer;
 use super::{Receiver, Sender};
 use crate::wait::bell::{Look, Sleep};
-use crate::wait::budget::count_step;
+use crate::wait::budget::{Budget, count_step};
 
 /// A handle that a future borrows or owns. An exclusive one is borrowed exclusively, so that the
 /// future can go to another thread.
 enum Handle<'a, H: 'a, A: Access> {
     Borrowed(A::Ref<'a, H>),
-    Owned(H),
+    Owned(ManuallyDrop<H>),
+}
+
+/// Drops what is seldom there, by a call: so its destructor is not in the destructors of futures.
+#[cold]
+#[inline(never)]
+fn drop_by_call<T>(value: &mut ManuallyDrop<T>) {
+    // SAFETY: only destructors call this, and don't use the value any more.
+    unsafe { ManuallyDrop::drop(value) };
+}
+
+impl<H, A: Access> Drop for Handle<'_, H, A> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if let Self::Owned(handle) = self {
+            drop_by_call(handle);
+        }
+    }
 }
 
 impl<H, A: Access> Deref for Handle<'_, H, A> {
@@ -41,13 +59,61 @@ fn assert_unsent<T>(message: &Message<T>) {
 /// One wait for room, or for a partner.
 struct SendWait<T> {
     message: Message<T>,
+    budget: Budget,
+    begun: MayHaveBegun<T>,
+}
+
+/// `None` until a look has been in vain.
+struct MayHaveBegun<T>(ManuallyDrop<Option<Begun<T>>>);
+
+impl<T> MayHaveBegun<T> {
+    const fn no() -> Self {
+        Self(ManuallyDrop::new(None))
+    }
+
+    #[inline(always)]
+    fn has(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// After a look: it may be over.
+    fn looked(&mut self) {
+        if self.0.as_ref().is_some_and(Begun::is_over) {
+            drop(self.0.take());
+        }
+    }
+}
+
+impl<T> Drop for MayHaveBegun<T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.has() {
+            drop_by_call(&mut self.0);
+        }
+    }
+}
+
+/// A wait that has begun, at a bell or for a partner.
+struct Begun<T> {
     sleep: Sleep,
     waiting: Option<Waiting<Item<T>>>,
+    alarm: Option<Alarm>,
+}
+
+impl<T> Begun<T> {
+    fn new() -> Self {
+        Self { sleep: Sleep::default(), waiting: None, alarm: None }
+    }
+
+    /// Whether it has ended.
+    fn is_over(&self) -> bool {
+        self.sleep.is_awake() && self.waiting.is_none() && self.alarm.is_none()
+    }
 }
 
 impl<T> SendWait<T> {
     fn new(message: Message<T>) -> Self {
-        Self { message, sleep: Sleep::default(), waiting: None }
+        Self { message, budget: Budget::default(), begun: MayHaveBegun::no() }
     }
 
     /// There is a message.
@@ -57,25 +123,12 @@ impl<T> SendWait<T> {
         sender: &Sender<T, A>,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), SendError<T>>> {
-        let is_first = self.is_awake();
-        if is_first {
-            ready!(self.sleep.poll_step(context.waker()));
-        }
-        let sent = self.poll_now(sender, context);
-        count_step(is_first && sent.is_ready());
-        sent
-    }
-
-    #[inline(always)] // as `poll`
-    fn poll_now<A: Access>(
-        &mut self,
-        sender: &Sender<T, A>,
-        context: &mut Context<'_>,
-    ) -> Poll<Result<(), SendError<T>>> {
-        if self.is_awake() {
-            assert_unsent(&self.message);
+        if !self.begun.has() && self.message.has_item() && Budget::is_left() {
             match sender.offer_quickly(&mut self.message) {
-                Some(false) => return Poll::Ready(Ok(())),
+                Some(false) => {
+                    count_step(true);
+                    return Poll::Ready(Ok(()));
+                }
                 Some(true) => return Poll::Ready(sender.attend()),
                 None => {}
             }
@@ -83,12 +136,6 @@ impl<T> SendWait<T> {
         self.poll_waiting(sender, context)
     }
 
-    #[inline(always)]
-    fn is_awake(&self) -> bool {
-        self.sleep.is_awake() && self.waiting.is_none()
-    }
-
-    /// The first look was in vain.
     #[cold]
     #[inline(never)]
     fn poll_waiting<A: Access>(
@@ -97,7 +144,13 @@ impl<T> SendWait<T> {
         context: &mut Context<'_>,
     ) -> Poll<Result<(), SendError<T>>> {
         let common = sender.common();
-        let Self { message, sleep, waiting } = self;
+        let is_first = !self.begun.has();
+        if is_first {
+            assert_unsent(&self.message);
+            ready!(self.budget.poll_step(context.waker()));
+        }
+        let Self { message, begun, .. } = self;
+        let Begun { sleep, waiting, .. } = begun.0.get_or_insert_with(Begun::new);
         let sent = match common.kind.meeting() {
             Some(meeting) => of_look(meeting.poll_send(message, waiting, context.waker())),
             None => {
@@ -106,13 +159,15 @@ impl<T> SendWait<T> {
                 sleep.poll_task(&common.room, context.waker(), || sender.look(message))
             }
         };
+        begun.looked();
+        count_step(is_first && sent.is_ready());
         sent.map_err(|SendError(())| SendError(message.unpack()))
     }
 
     /// Gives the wait up. The message is dropped if it was not sent.
     #[inline(always)] // most waits are over at their first look
     fn end<A: Access>(&mut self, sender: &Sender<T, A>) {
-        if !self.is_awake() {
+        if self.begun.has() {
             self.give_up(sender);
         }
     }
@@ -121,8 +176,9 @@ impl<T> SendWait<T> {
     #[inline(never)]
     fn give_up<A: Access>(&mut self, sender: &Sender<T, A>) {
         let common = sender.common();
-        self.sleep.end(&common.room);
-        if let (Some(meeting), Some(waiting)) = (common.kind.meeting(), self.waiting.take()) {
+        let Some(begun) = &mut *self.begun.0 else { return };
+        begun.sleep.end(&common.room);
+        if let (Some(meeting), Some(waiting)) = (common.kind.meeting(), begun.waiting.take()) {
             meeting.cancel_send(waiting, &mut self.message);
         }
     }
@@ -210,20 +266,19 @@ impl<T, A: Access> Sender<T, A> {
     ///
     /// As [`send`](Self::send).
     pub fn into_send_async(self, message: T) -> SendFuture<'static, T, A> {
-        SendFuture { sender: Handle::Owned(self), wait: SendWait::new(Message::new(message)) }
+        SendFuture { sender: Handle::Owned(ManuallyDrop::new(self)), wait: SendWait::new(Message::new(message)) }
     }
 }
 
 /// One wait for a message, from a sender or from the clock.
 struct RecvWait<T> {
-    sleep: Sleep,
-    waiting: Option<Waiting<Item<T>>>,
-    alarm: Option<Alarm>,
+    budget: Budget,
+    begun: MayHaveBegun<T>,
 }
 
 impl<T> RecvWait<T> {
     fn new() -> Self {
-        Self { sleep: Sleep::default(), waiting: None, alarm: None }
+        Self { budget: Budget::default(), begun: MayHaveBegun::no() }
     }
 
     #[inline]
@@ -232,25 +287,13 @@ impl<T> RecvWait<T> {
         receiver: &Receiver<T, A>,
         context: &mut Context<'_>,
     ) -> Poll<Result<T, RecvError>> {
-        let is_first = self.is_awake();
-        if is_first {
-            ready!(self.sleep.poll_step(context.waker()));
-        }
-        let received = self.poll_now(receiver, context);
-        count_step(is_first && received.is_ready());
-        received
-    }
-
-    #[inline(always)] // as `poll`
-    fn poll_now<A: Access>(
-        &mut self,
-        receiver: &Receiver<T, A>,
-        context: &mut Context<'_>,
-    ) -> Poll<Result<T, RecvError>> {
-        if self.is_awake() {
+        if !self.begun.has() && Budget::is_left() {
             let mut message = Message::empty();
             match receiver.take_quickly(&mut message) {
-                Some(false) => return Poll::Ready(Ok(message.unpack())),
+                Some(false) => {
+                    count_step(true);
+                    return Poll::Ready(Ok(message.unpack()));
+                }
                 Some(true) => return Poll::Ready(receiver.attend(message)),
                 None => {}
             }
@@ -258,12 +301,6 @@ impl<T> RecvWait<T> {
         self.poll_waiting(receiver, context)
     }
 
-    #[inline(always)]
-    fn is_awake(&self) -> bool {
-        self.sleep.is_awake() && self.waiting.is_none() && self.alarm.is_none()
-    }
-
-    /// The first look was in vain.
     #[cold]
     #[inline(never)]
     fn poll_waiting<A: Access>(
@@ -273,38 +310,29 @@ impl<T> RecvWait<T> {
     ) -> Poll<Result<T, RecvError>> {
         let common = receiver.common();
         let mut message = Message::empty();
+        let is_first = !self.begun.has();
+        if is_first {
+            ready!(self.budget.poll_step(context.waker()));
+        }
+        let Begun { sleep, waiting, alarm } = self.begun.0.get_or_insert_with(Begun::new);
         let received = match &common.kind {
             Kind::Queue { .. } => {
-                self.sleep.poll_task(&common.items, context.waker(), || receiver.look(&mut message))
+                sleep.poll_task(&common.items, context.waker(), || receiver.look(&mut message))
             }
             Kind::Rendezvous(meeting) => {
-                of_look(meeting.poll_recv(&mut message, &mut self.waiting, context.waker()))
+                of_look(meeting.poll_recv(&mut message, waiting, context.waker()))
             }
-            Kind::Timer(timer) => self.wait_until_due(timer, &mut message, context),
+            Kind::Timer(timer) => wait_until_due(alarm, timer, &mut message, context),
         };
+        self.begun.looked();
+        count_step(is_first && received.is_ready());
         received.map_ok(|()| message.unpack())
-    }
-
-    fn wait_until_due(
-        &mut self,
-        timer: &Timer<T>,
-        message: &mut Message<T>,
-        context: &mut Context<'_>,
-    ) -> Poll<Result<(), RecvError>> {
-        if timer.try_recv(message).is_ok() {
-            return Poll::Ready(Ok(()));
-        }
-        let Some(due) = timer.next() else { return Poll::Pending };
-        // With the waker of this poll.
-        self.alarm = None;
-        self.alarm = Some(Alarm::new(due, context.waker()));
-        Poll::Pending
     }
 
     /// Gives the wait up. No message is lost.
     #[inline(always)] // most waits are over at their first look
     fn end<A: Access>(&mut self, receiver: &Receiver<T, A>) {
-        if !self.is_awake() {
+        if self.begun.has() {
             self.give_up(receiver);
         }
     }
@@ -313,11 +341,27 @@ impl<T> RecvWait<T> {
     #[inline(never)]
     fn give_up<A: Access>(&mut self, receiver: &Receiver<T, A>) {
         let common = receiver.common();
-        self.sleep.end(&common.items);
-        if let (Some(meeting), Some(waiting)) = (common.kind.meeting(), self.waiting.take()) {
+        let Some(begun) = &mut *self.begun.0 else { return };
+        begun.sleep.end(&common.items);
+        if let (Some(meeting), Some(waiting)) = (common.kind.meeting(), begun.waiting.take()) {
             meeting.give_up_recv(waiting);
         }
     }
+}
+
+fn wait_until_due<T>(
+    alarm: &mut Option<Alarm>,
+    timer: &Timer<T>,
+    message: &mut Message<T>,
+    context: &mut Context<'_>,
+) -> Poll<Result<(), RecvError>> {
+    // With the waker of this poll.
+    *alarm = None;
+    if timer.try_recv(message).is_ok() {
+        return Poll::Ready(Ok(()));
+    }
+    *alarm = timer.next().map(|due| Alarm::new(due, context.waker()));
+    Poll::Pending
 }
 
 /// What a task is told of a look after which the partner wakes it.
@@ -361,7 +405,7 @@ impl<T, A: Access> Receiver<T, A> {
     ///
     /// As [`recv`](Self::recv).
     pub fn into_recv_async(self) -> RecvFuture<'static, T, A> {
-        RecvFuture { receiver: Handle::Owned(self), wait: RecvWait::new() }
+        RecvFuture { receiver: Handle::Owned(ManuallyDrop::new(self)), wait: RecvWait::new() }
     }
 }
 
@@ -448,7 +492,7 @@ mod of_futures {
     impl<T, A: Access> Receiver<T, A> {
         /// As [`stream`](Self::stream), with the receiver in the stream.
         pub fn into_stream(self) -> RecvStream<'static, T, A> {
-            RecvStream { receiver: Handle::Owned(self), wait: RecvWait::new() }
+            RecvStream { receiver: Handle::Owned(ManuallyDrop::new(self)), wait: RecvWait::new() }
         }
     }
 
@@ -515,7 +559,7 @@ mod of_futures {
         /// As [`sink`](Self::sink), with the sender in the sink.
         pub fn into_sink(self) -> SendSink<'static, T, A> {
             let wait = SendWait::new(Message::empty());
-            SendSink { sender: Handle::Owned(self), wait, is_sending: false }
+            SendSink { sender: Handle::Owned(ManuallyDrop::new(self)), wait, is_sending: false }
         }
     }
 

@@ -66,11 +66,16 @@ impl Budget {
     /// Before a first look. Pending: the task lets others run.
     #[inline(always)]
     pub(crate) fn poll_step(&mut self, waker: &Waker) -> Poll<()> {
-        let is_left = TASKS.try_with(|tasks| tasks.taken.get() < STEPS);
-        match is_left.unwrap_or(true) {
+        match Self::is_left() {
             true => Poll::Ready(()),
             false => self.hold_up(waker),
         }
+    }
+
+    /// Whether a first look needs no [step](Self::poll_step).
+    #[inline(always)]
+    pub(crate) fn is_left() -> bool {
+        TASKS.try_with(|tasks| tasks.taken.get() < STEPS).unwrap_or(true)
     }
 
     #[cold]
