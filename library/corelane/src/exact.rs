@@ -27,18 +27,24 @@ impl<T, Q: SingleQueue<T>> Queue<T> for Exact<Q> {
     type Consumer = Consumer<Q::Consumer>;
 
     fn with(config: Config) -> Built<Self::Producer, Self::Consumer> {
-        let (tx, rx) = Q::with(Config { exact: false, ..config })?;
-        // What is never full stays so.
-        let capacity = match queue::Producer::capacity(&tx) {
-            usize::MAX => u64::MAX,
-            _ => config.capacity as u64,
-        };
-        let shared = Arc::new(Positions::new(capacity));
-        Ok((
-            Producer { queue: tx, limit: capacity, capacity, shared: shared.clone() },
-            Consumer { queue: rx, shared, capacity },
-        ))
+        Q::with(Config { exact: false, ..config }).map(|ends| of(ends, config.capacity))
     }
+}
+
+/// An exact queue for `capacity` items, made of these handles. A queue that is never full stays so.
+pub(crate) fn of<P: queue::Producer, C>(
+    (tx, rx): (P, C),
+    capacity: usize,
+) -> (Producer<P>, Consumer<C>) {
+    let capacity = match tx.capacity() {
+        usize::MAX => u64::MAX,
+        _ => capacity as u64,
+    };
+    let shared = Arc::new(Positions::new(capacity));
+    (
+        Producer { queue: tx, limit: capacity, capacity, shared: shared.clone() },
+        Consumer { queue: rx, shared, capacity },
+    )
 }
 
 /// How much was pushed and popped.

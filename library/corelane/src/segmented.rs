@@ -163,9 +163,19 @@ pub fn queue_of_with<T: Send, Q: SingleQueue<T>>(
     let supply = try_box(Supply { config, notes, spares });
     let returned = try_box(Return { notes: from_producer, ahead, spares: to_producer });
     Ok((
-        Producer { ring: tx, pool: supply.map_err(|_| no_memory::<Supply<T, Q>>())? },
-        Consumer { ring: rx, pool: returned.map_err(|_| no_memory::<Return<T, Q>>())? },
+        Producer { ring: tx, pool: Some(supply.map_err(|_| no_memory::<Supply<T, Q>>())?) },
+        Consumer { ring: rx, pool: Some(returned.map_err(|_| no_memory::<Return<T, Q>>())?) },
     ))
+}
+
+/// A queue that stays in one ring, and is full when that is full. So bounded channels and unbounded
+/// ones have handles of the same type.
+#[cfg(feature = "std")]
+pub(crate) fn one_ring<T: Send, Q: SingleQueue<T>>(
+    config: Config,
+) -> Built<Producer<T, Q>, Consumer<T, Q>> {
+    let (tx, rx) = Q::with(config)?;
+    Ok((Producer { ring: tx, pool: None }, Consumer { ring: rx, pool: None }))
 }
 
 fn no_memory<T>() -> CapacityError {
@@ -195,7 +205,8 @@ pub struct Producer<T: Send, Q: SingleQueue<T> = LineRing> {
     /// the producer is gone.
     ring: Q::Producer,
     /// In a box, so that a slow path that takes its address doesn't keep the handle in memory.
-    pool: Box<Supply<T, Q>>,
+    /// `None`: there is one ring.
+    pool: Option<Box<Supply<T, Q>>>,
 }
 
 /// The receiving side.
@@ -203,7 +214,7 @@ pub struct Consumer<T: Send, Q: SingleQueue<T> = LineRing> {
     /// The paper's `buf_r`. It is dropped before `pool` tells the producer that the consumer is
     /// gone.
     ring: Q::Consumer,
-    pool: Box<Return<T, Q>>,
+    pool: Option<Box<Return<T, Q>>>,
 }
 
 impl<T: Send, Q: SingleQueue<T>> Supply<T, Q> {
@@ -236,13 +247,14 @@ impl<T: Send, Q: SingleQueue<T>> Producer<T, Q> {
     /// The paper's `next_w`: moves to another ring. Returns whether there is one.
     #[inline(always)] // see `without_unwinding`
     fn go_on(&mut self) -> bool {
-        let Some(SpareRing { tx, rx }) = without_unwinding(|| self.pool.ring()) else {
+        let Some(pool) = &mut self.pool else { return false };
+        let Some(SpareRing { tx, rx }) = without_unwinding(|| pool.ring()) else {
             return false;
         };
         // The consumer leaves the ring when the ring looks empty.
         self.ring.flush();
         let note = Switch { left: replace(&mut self.ring, tx), next: rx };
-        let Err(Switch { left, next }) = without_unwinding(|| self.pool.note(note)) else {
+        let Err(Switch { left, next }) = without_unwinding(|| pool.note(note)) else {
             return true;
         };
         let tx = replace(&mut self.ring, left);
@@ -277,17 +289,18 @@ impl<T: Send, Q: SingleQueue<T>> queue::Producer for Producer<T, Q> {
 
     #[inline]
     fn capacity(&self) -> usize {
-        usize::MAX
+        if self.pool.is_some() { usize::MAX } else { self.ring.capacity() }
     }
 
     #[inline]
     fn is_closed(&self) -> bool {
-        self.pool.notes.is_closed()
+        self.pool.as_ref().map_or_else(|| self.ring.is_closed(), |pool| pool.notes.is_closed())
     }
 
     /// Counts the rings before the producer's as full.
     fn len(&mut self) -> usize {
-        self.pool.notes.len() * self.ring.slots() + self.ring.len()
+        let before = self.pool.as_mut().map_or(0, |pool| pool.notes.len());
+        before * self.ring.slots() + self.ring.len()
     }
 
     fn is_full(&mut self) -> bool {
@@ -317,7 +330,7 @@ impl<T: Send, Q: SingleQueue<T, Producer: Empties>> Empties for Producer<T, Q> {
     #[inline(always)] // as `try_push`
     fn push_from(&mut self, item: &mut Carrier<T>) -> bool {
         while !self.ring.push_from(item) {
-            if !self.go_on_elsewhere() {
+            if self.pool.is_none() || !self.go_on_elsewhere() {
                 return false;
             }
         }
@@ -407,12 +420,13 @@ impl<T: Send, Q: SingleQueue<T>> Consumer<T, Q> {
     /// there was a note before the ring was found empty: then this moves to the next ring.
     #[inline(always)] // see `without_unwinding`
     fn go_on(&mut self) -> bool {
-        if self.pool.ahead.is_empty() {
-            return without_unwinding(|| self.pool.take_note());
+        let Some(pool) = &mut self.pool else { return false };
+        if pool.ahead.is_empty() {
+            return without_unwinding(|| pool.take_note());
         }
-        let Switch { left, next } = without_unwinding(|| self.pool.oldest_note());
+        let Switch { left, next } = without_unwinding(|| pool.oldest_note());
         let rx = replace(&mut self.ring, next);
-        without_unwinding(|| self.pool.release(SpareRing { tx: left, rx }));
+        without_unwinding(|| pool.release(SpareRing { tx: left, rx }));
         true
     }
 
@@ -425,9 +439,9 @@ impl<T: Send, Q: SingleQueue<T>> Consumer<T, Q> {
 
     /// The consumer's ring, and the rings after it.
     fn ring(&mut self, i: usize) -> &mut Q::Consumer {
-        match i {
-            0 => &mut self.ring,
-            _ => &mut self.pool.ahead[i - 1].next,
+        match &mut self.pool {
+            Some(pool) if i > 0 => &mut pool.ahead[i - 1].next,
+            _ => &mut self.ring,
         }
     }
 }
@@ -457,14 +471,14 @@ impl<T: Send, Q: SingleQueue<T>> queue::Consumer for Consumer<T, Q> {
 
     #[inline]
     fn capacity(&self) -> usize {
-        usize::MAX
+        if self.pool.is_some() { usize::MAX } else { self.ring.capacity() }
     }
 
     answered_by!(lent: items);
 
     #[inline]
     fn is_closed(&self) -> bool {
-        self.pool.notes.is_closed()
+        self.pool.as_ref().map_or_else(|| self.ring.is_closed(), |pool| pool.notes.is_closed())
     }
 
     fn pop_slice(&mut self, into: &mut [T]) -> usize
@@ -486,11 +500,11 @@ impl<T: Send, Q: SingleQueue<T, Consumer: Fills>> Fills for Consumer<T, Q> {
     fn pop_into(&mut self, item: &mut Carrier<T>) -> Result<(), TryPopError> {
         let mut closed = false;
         loop {
-            if self.ring.pop_into(item).is_ok() {
-                return Ok(());
-            }
-            if self.go_on_elsewhere() {
-                continue;
+            match self.ring.pop_into(item) {
+                Ok(()) => return Ok(()),
+                Err(why) if self.pool.is_none() => return Err(why),
+                Err(_) if self.go_on_elsewhere() => continue,
+                Err(_) => {}
             }
             if closed {
                 return Err(TryPopError::Closed);
@@ -516,12 +530,14 @@ unsafe impl<T: Send, Q: SingleQueue<T>> queue::LendItems for Consumer<T, Q> {
         let (mut before, mut i) = (0, 0);
         loop {
             let mut there = self.ring(i).available(wanted - before);
-            if before + there < wanted && i == self.pool.ahead.len() && self.pool.take_note() {
+            let is_last = |pool: &Return<T, Q>| i == pool.ahead.len();
+            let may_follow = |pool: &mut Box<Return<T, Q>>| is_last(pool) && pool.take_note();
+            if before + there < wanted && self.pool.as_mut().is_some_and(may_follow) {
                 // All items that the producer put into this ring are visible by now.
                 there = self.ring(i).available(wanted - before);
             }
             before += there;
-            if before == wanted || i == self.pool.ahead.len() {
+            if before == wanted || self.pool.as_deref().is_none_or(is_last) {
                 return before;
             }
             i += 1;

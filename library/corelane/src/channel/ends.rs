@@ -8,12 +8,12 @@ use super::rendezvous::Rendezvous;
 use super::timer::Timer;
 use super::access::Access;
 use super::common::Closed;
-use crate::carrier::{By, Carrier, Empties, PopInto, PopQuickly, PushFrom, PushQuickly, Use};
-use crate::exact::{self, Exact, Positions};
+use crate::carrier::{Carrier, Empties, PopInto, PopQuickly, PushFrom, PushQuickly, Use};
+use crate::exact::{self, Positions};
 use crate::lease::{User, Word};
-use crate::queue::{CapacityError, Config, Queue, TryPopError, TryPushError};
 use crate::line_ring::LineRing;
-use crate::segmented::Uspsc;
+use crate::queue::{CapacityError, Config, TryPopError, TryPushError};
+use crate::segmented;
 
 /// A message in a queue.
 pub(super) struct Item<T>(pub(super) T);
@@ -41,106 +41,14 @@ impl<T> Message<T> {
 /// Where the sides of a channel of capacity 0 meet.
 pub(super) type Meeting<T> = Rendezvous<Item<T>>;
 
-type Producer<T, Q> = <Exact<Q> as Queue<Item<T>>>::Producer;
-type Consumer<T, Q> = <Exact<Q> as Queue<Item<T>>>::Consumer;
+type Producer<T> = exact::Producer<segmented::Producer<Item<T>>>;
+type Consumer<T> = exact::Consumer<segmented::Consumer<Item<T>>>;
 
 /// The sending end of a queue. One thread at a time uses it.
-pub(super) enum Tx<T> {
-    Bounded(Uses<Producer<T, LineRing>>),
-    Unbounded(Uses<Producer<T, Uspsc>, true>),
-    /// The sides meet elsewhere: always full.
-    NoQueue,
-}
+pub(super) type Tx<T> = Uses<Producer<T>>;
 
 /// The receiving end of a queue. One thread at a time uses it.
-pub(super) enum Rx<T> {
-    Bounded(Uses<Consumer<T, LineRing>>),
-    Unbounded(Uses<Consumer<T, Uspsc>, true>),
-    /// The messages come from elsewhere: always empty.
-    NoQueue,
-}
-
-/// The uses of a queue's handle, one at a time, by a thread that has the end.
-///
-/// A use that is `GUARDED` may allocate memory, and so run an allocator of the program. If that uses
-/// the same end, it panics.
-pub(super) struct Uses<H, const GUARDED: bool = false> {
-    user: UnsafeCell<User<H>>,
-    is_used: Cell<bool>,
-}
-
-impl<H, const GUARDED: bool> Uses<H, GUARDED> {
-    fn new(handle: H) -> Self {
-        Self { user: UnsafeCell::new(User::new(handle)), is_used: Cell::new(false) }
-    }
-
-    /// Uses the handle: see [`User::give`]. And whether the user is asked for attention then.
-    #[inline(always)]
-    fn give<R, W: Use<H, Output = (R, bool)>>(&self, work: W) -> Result<(R, bool), W> {
-        self.begin();
-        // SAFETY: no other use has begun and not ended. Threads don't share an end, and a use runs
-        // no code of the program, or is guarded.
-        let user = unsafe { &mut *self.user.get() };
-        let result = user.give_in_memory(work);
-        let is_asked = user.is_asked();
-        self.is_used.set(false);
-        result.map(|result| (result, is_asked))
-    }
-
-    /// As [`User::give_quickly`].
-    #[inline(always)] // as the queue's own
-    fn give_quickly<A: Access>(&self, work: impl Use<H, Output = bool>) -> Option<bool> {
-        if GUARDED {
-            self.begin();
-        }
-        // SAFETY: as in `give`. An end of a shared handle is a clone of its first one, which stays.
-        let is_asked = unsafe { (*self.user.get()).give_quickly(A::IS_SHARED, work) };
-        if GUARDED {
-            self.is_used.set(false);
-        }
-        is_asked
-    }
-
-    #[inline(always)]
-    fn begin(&self) {
-        assert!(!self.is_used.replace(true), "the handle is in use");
-    }
-
-    /// As [`User::end_quick_use`].
-    fn end_quick_use(&self) {
-        // SAFETY: as in `give`.
-        unsafe { &mut *self.user.get() }.end_quick_use();
-    }
-
-    /// As [`User::with`].
-    fn with<R>(&self, work: impl FnOnce(&mut H) -> (R, bool)) -> Option<R> {
-        self.give(By(work)).ok().map(|(result, _)| result)
-    }
-
-    fn word(&self) -> Arc<Word> {
-        // SAFETY: as in `give`.
-        unsafe { &*self.user.get() }.word()
-    }
-}
-
-impl<H, const GUARDED: bool> Clone for Uses<H, GUARDED> {
-    fn clone(&self) -> Self {
-        // SAFETY: as in `give`. It allocates when it has read what it needs of the user.
-        let user = unsafe { &*self.user.get() }.duplicate();
-        Self { user: UnsafeCell::new(user), is_used: Cell::new(false) }
-    }
-}
-
-/// Does `$body` with the queue's handle, or `$other` where there is none.
-macro_rules! of {
-    ($end:ident::($this:expr): $queue:ident => $body:expr; $other:expr) => {
-        match $this {
-            $end::Bounded($queue) => $body,
-            $end::Unbounded($queue) => $body,
-            $end::NoQueue => $other,
-        }
-    };
-}
+pub(super) type Rx<T> = Uses<Consumer<T>>;
 
 /// Bytes that the items of one ring of an unbounded channel take, about.
 const RING_BYTES: usize = 4096;
@@ -162,19 +70,26 @@ pub(super) enum Kind<T> {
 /// Both ends of a queue for exactly `capacity` items.
 pub(super) fn bounded<T>(capacity: usize) -> Ends<T> {
     if capacity == 0 {
-        return Ok((Tx::NoQueue, Rx::NoQueue, Kind::Rendezvous(Box::default())));
+        return Ok((Tx::none(), Rx::none(), Kind::Rendezvous(Box::default())));
     }
-    let (tx, rx) = <Exact as Queue<Item<T>>>::with(Config::new(capacity))?;
-    let kind = Kind::Queue { positions: tx.positions(), capacity };
-    Ok((Tx::Bounded(Uses::new(tx)), Rx::Bounded(Uses::new(rx)), kind))
+    let ring = segmented::one_ring::<Item<T>, LineRing>(Config::new(capacity))?;
+    Ok(of(ring, capacity))
 }
 
 /// Both ends of a queue that is never full.
 pub(super) fn unbounded<T>() -> Ends<T> {
     let ring = (RING_BYTES / size_of::<T>().max(1)).clamp(32, 512);
-    let (tx, rx) = <Exact<Uspsc> as Queue<Item<T>>>::with(Config::new(ring))?;
-    let kind = Kind::Queue { positions: tx.positions(), capacity: usize::MAX };
-    Ok((Tx::Unbounded(Uses::new(tx)), Rx::Unbounded(Uses::new(rx)), kind))
+    let rings = segmented::queue_with(Config::new(ring))?;
+    Ok(of(rings, usize::MAX))
+}
+
+fn of<T>(
+    rings: (segmented::Producer<Item<T>>, segmented::Consumer<Item<T>>),
+    capacity: usize,
+) -> (Tx<T>, Rx<T>, Kind<T>) {
+    let (tx, rx) = exact::of(rings, capacity);
+    let kind = Kind::Queue { positions: tx.positions(), capacity };
+    (Uses::new(tx), Uses::new(rx), kind)
 }
 
 impl<T> Kind<T> {
@@ -212,6 +127,76 @@ impl<T> Kind<T> {
     }
 }
 
+/// The uses of a queue's handle, one at a time, by a thread that has the end.
+pub(super) struct Uses<H> {
+    /// `None` if the sides meet elsewhere: always full, and always empty.
+    user: UnsafeCell<Option<User<H>>>,
+    /// Whether there is a user, and no use has begun and not ended that may run other code. Such a
+    /// use may allocate memory, by an allocator of the program, which may use this end: it panics.
+    is_free: Cell<bool>,
+}
+
+impl<H> Uses<H> {
+    fn new(handle: H) -> Self {
+        Self { user: UnsafeCell::new(Some(User::new(handle))), is_free: Cell::new(true) }
+    }
+
+    pub(super) const fn none() -> Self {
+        Self { user: UnsafeCell::new(None), is_free: Cell::new(false) }
+    }
+
+    /// Uses the handle: see [`User::give`]. `None` if there is none.
+    #[inline(always)]
+    fn use_by<R>(&self, work: impl FnOnce(&mut User<H>) -> R) -> Option<R> {
+        // SAFETY: threads don't share an end, and no other use has begun and not ended, or this
+        // panics before it accesses what the use has.
+        let user = unsafe { &mut *self.user.get() }.as_mut()?;
+        assert!(self.is_free.replace(false), "the handle is in use");
+        let result = work(user);
+        self.is_free.set(true);
+        Some(result)
+    }
+
+    /// As [`User::give_quickly`].
+    #[inline(always)] // as the queue's own
+    fn give_quickly<A: Access>(&self, work: impl Use<H, Output = bool>) -> Option<bool> {
+        if !self.is_free.get() {
+            return None;
+        }
+        // SAFETY: there is a user, and no use has begun and not ended: threads don't share an end,
+        // and what this calls is no code of the program. An end of a shared handle is a clone of
+        // its first one, which stays.
+        unsafe {
+            (*self.user.get()).as_mut().unwrap_unchecked().give_quickly(A::IS_SHARED, work)
+        }
+    }
+
+    /// As [`User::end_quick_use`].
+    pub(super) fn end_quick_use(&self) {
+        self.use_by(User::end_quick_use);
+    }
+
+    /// As [`User::word`].
+    pub(super) fn word(&self) -> Option<Arc<Word>> {
+        // SAFETY: as in `use_by`.
+        unsafe { &*self.user.get() }.as_ref().map(User::word)
+    }
+}
+
+impl<H> Clone for Uses<H> {
+    fn clone(&self) -> Self {
+        // SAFETY: as in `use_by`.
+        match unsafe { &*self.user.get() } {
+            // It allocates what the new one needs before it reads what a use changes.
+            Some(user) => {
+                let user = UnsafeCell::new(Some(user.duplicate()));
+                Self { user, is_free: Cell::new(true) }
+            }
+            None => Self::none(),
+        }
+    }
+}
+
 /// One push, unless the channel is closed.
 struct PushOpen<'a, T> {
     push: PushFrom<'a, Item<T>>,
@@ -242,58 +227,37 @@ impl<T> Tx<T> {
         closed: &Closed,
     ) -> Result<bool, TryPushError<()>> {
         let work = PushOpen { push: PushFrom(message), closed };
-        of!(Tx::(self): tx => match tx.give(work) {
-            Ok((true, is_asked)) => Ok(is_asked),
-            Ok((false, _)) => Err(TryPushError::Full(())),
-            Err(_) if closed.is_set() => Err(TryPushError::Closed(())),
-            Err(_) => Err(TryPushError::Busy(())),
-        }; Err(TryPushError::Full(())))
+        match self.use_by(|tx| (tx.give_in_memory(work), tx.is_asked())) {
+            Some((Ok(true), is_asked)) => Ok(is_asked),
+            Some((Err(_), _)) if !closed.is_set() => Err(TryPushError::Busy(())),
+            _ if closed.is_set() => Err(TryPushError::Closed(())),
+            _ => Err(TryPushError::Full(())),
+        }
     }
 
     /// As [`push`](Self::push), if that is done at once. `None` says nothing.
     #[inline(always)] // as the queue's own
     pub(super) fn push_quickly<A: Access>(&self, message: &mut Message<T>) -> Option<bool> {
-        let Self::Bounded(tx) = self else { return None };
-        tx.give_quickly::<A>(PushQuickly(message))
-    }
-
-    /// After a [quick push](Self::push_quickly) of a sender that is asked for attention.
-    pub(super) fn end_quick_use(&self) {
-        of!(Tx::(self): tx => tx.end_quick_use(); ());
-    }
-
-    /// Where senders look, if there is a queue.
-    pub(super) fn word(&self) -> Option<Arc<Word>> {
-        of!(Tx::(self): tx => Some(tx.word()); None)
+        self.give_quickly::<A>(PushQuickly(message))
     }
 
     /// Reserves room for one item. Whether there was some; `None` while another thread's call is in
     /// the way.
     pub(super) fn reserve(&self) -> Option<bool> {
-        of!(Tx::(self): tx => tx.with(|tx| (tx.reserve(), true)); Some(false))
+        self.use_by(|tx| tx.with(|tx| (tx.reserve(), true))).unwrap_or(Some(false))
     }
 
     /// Ends a reservation, by any thread, and pushes the message into its room, if there is one.
     /// `None` as for [`reserve`](Self::reserve).
     pub(super) fn release(&self, message: &mut Message<T>) -> Option<()> {
-        of!(Tx::(self): tx => tx.with(|tx| (release(tx, message), true)); Some(()))
+        self.use_by(|tx| tx.with(|tx| (release(tx, message), true))).unwrap_or(Some(()))
     }
 }
 
-fn release<T>(tx: &mut exact::Producer<impl Empties<Item = Item<T>>>, message: &mut Message<T>) {
+fn release<T>(tx: &mut Producer<T>, message: &mut Message<T>) {
     tx.release();
     if message.has_item() {
         tx.push_from(message);
-    }
-}
-
-impl<T> Clone for Tx<T> {
-    fn clone(&self) -> Self {
-        match self {
-            Self::Bounded(tx) => Self::Bounded(tx.clone()),
-            Self::Unbounded(tx) => Self::Unbounded(tx.clone()),
-            Self::NoQueue => Self::NoQueue,
-        }
     }
 }
 
@@ -302,37 +266,16 @@ impl<T> Rx<T> {
     /// [`Closed`](TryPopError::Closed).
     #[inline(always)] // as the queue's own
     pub(super) fn pop(&self, message: &mut Message<T>) -> Result<bool, TryPopError> {
-        of!(Rx::(self): rx => match rx.give(PopInto(message)) {
-            Ok((Ok(()), is_asked)) => Ok(is_asked),
-            Ok((Err(_), _)) => Err(TryPopError::Empty),
-            Err(_) => Err(TryPopError::Busy),
-        }; Err(TryPopError::Empty))
+        match self.use_by(|rx| (rx.give_in_memory(PopInto(message)), rx.is_asked())) {
+            Some((Ok(Ok(())), is_asked)) => Ok(is_asked),
+            Some((Err(_), _)) => Err(TryPopError::Busy),
+            Some((Ok(Err(_)), _)) | None => Err(TryPopError::Empty),
+        }
     }
 
     /// As [`pop`](Self::pop), if that is done at once. `None` says nothing.
     #[inline(always)] // as the queue's own
     pub(super) fn pop_quickly<A: Access>(&self, message: &mut Message<T>) -> Option<bool> {
-        let Self::Bounded(rx) = self else { return None };
-        rx.give_quickly::<A>(PopQuickly(message))
-    }
-
-    /// After a [quick pop](Self::pop_quickly) of a receiver that is asked for attention.
-    pub(super) fn end_quick_use(&self) {
-        of!(Rx::(self): rx => rx.end_quick_use(); ());
-    }
-
-    /// Where receivers look, if there is a queue.
-    pub(super) fn word(&self) -> Option<Arc<Word>> {
-        of!(Rx::(self): rx => Some(rx.word()); None)
-    }
-}
-
-impl<T> Clone for Rx<T> {
-    fn clone(&self) -> Self {
-        match self {
-            Self::Bounded(rx) => Self::Bounded(rx.clone()),
-            Self::Unbounded(rx) => Self::Unbounded(rx.clone()),
-            Self::NoQueue => Self::NoQueue,
-        }
+        self.give_quickly::<A>(PopQuickly(message))
     }
 }

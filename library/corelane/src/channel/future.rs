@@ -129,7 +129,10 @@ impl<T> SendWait<T> {
                     count_step(true);
                     return Poll::Ready(Ok(()));
                 }
-                Some(true) => return Poll::Ready(sender.attend()),
+                Some(true) => {
+                    count_step(true);
+                    return Poll::Ready(sender.attend());
+                }
                 None => {}
             }
         }
@@ -294,7 +297,10 @@ impl<T> RecvWait<T> {
                     count_step(true);
                     return Poll::Ready(Ok(message.unpack()));
                 }
-                Some(true) => return Poll::Ready(receiver.attend(message)),
+                Some(true) => {
+                    count_step(true);
+                    return Poll::Ready(receiver.attend(message));
+                }
                 None => {}
             }
         }

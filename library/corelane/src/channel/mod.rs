@@ -169,8 +169,8 @@ pub fn never<T>() -> Receiver<T> {
 }
 
 fn timed<T>(timer: Timer<T>) -> Receiver<T> {
-    let common = Common::new(&Tx::NoQueue, &Rx::NoQueue, Kind::Timer(timer));
-    Receiver::new(Rx::NoQueue, Arc::new(common))
+    let common = Common::new(&Tx::none(), &Rx::none(), Kind::Timer(timer));
+    Receiver::new(Rx::none(), Arc::new(common))
 }
 
 /// The end of a time that begins now. `None` if the clock can't tell it: it never comes.

@@ -93,6 +93,21 @@ impl<T, A: Access> Receiver<T, A> {
     #[inline(never)]
     fn try_recv_slowly(&self) -> Result<T, TryRecvError> {
         let mut message = Message::empty();
+        match self.take(&mut message) {
+            Ok(()) => Ok(message.unpack()),
+            Err(TryPopError::Empty) if matches!(self.common.kind, Kind::Queue { .. }) => {
+                self.found_empty();
+                Err(TryRecvError::Empty)
+            }
+            Err(_) => self.try_recv_elsewhere(),
+        }
+    }
+
+    /// The channel has no queue, or another thread's call was in the way.
+    #[cold]
+    #[inline(never)]
+    fn try_recv_elsewhere(&self) -> Result<T, TryRecvError> {
+        let mut message = Message::empty();
         match self.take_any(&mut message) {
             Ok(()) => Ok(message.unpack()),
             Err(error) => Err(error),
@@ -166,7 +181,6 @@ impl<T, A: Access> Receiver<T, A> {
     }
 
     /// As [`take_any`](Self::take_any), from a queue.
-    #[inline(always)]
     fn take_now(&self, message: &mut Message<T>) -> Result<(), TryRecvError> {
         let mut tries = YieldingRetries::default();
         loop {

@@ -114,6 +114,19 @@ impl<T, A: Access> Sender<T, A> {
 
     #[inline(never)]
     fn try_send_slowly(&self, mut message: Message<T>) -> Result<(), TrySendError<T>> {
+        match self.offer(&mut message) {
+            Ok(()) => Ok(()),
+            Err(TryPushError::Full(())) if self.common().kind.meeting().is_none() => {
+                Err(TrySendError::Full(message.unpack()))
+            }
+            Err(_) => self.try_send_elsewhere(message),
+        }
+    }
+
+    /// The channel has no queue or is closed, or another thread's call was in the way.
+    #[cold]
+    #[inline(never)]
+    fn try_send_elsewhere(&self, mut message: Message<T>) -> Result<(), TrySendError<T>> {
         let mut tries = YieldingRetries::default();
         loop {
             let sent = match self.common().kind.meeting() {
