@@ -409,8 +409,11 @@ impl<H> User<H> {
         // Release ↔ Acquire in `Lease::steps`: the value.
         seat.steps.store(mark + 1, Ordering::Release);
         // SAFETY: as above.
-        let end = seat.tenant.with(|tenant| unsafe { (*tenant).end });
-        let is_over = mark + 1 >= end || !is_done && end != NEVER;
+        let end = || seat.tenant.with(|tenant| unsafe { (*tenant).end });
+        let is_over = match is_done {
+            true => mark + 1 >= end(),
+            false => end() != NEVER,
+        };
         Ok((result, is_over && is_last_use(seat, lease, is_done)))
     }
 
@@ -439,11 +442,11 @@ impl<H> User<H> {
             return is_done.then(|| self.is_asked());
         };
         // SAFETY: as in `give`, all that follows.
-        let seat = unsafe { seat.as_ref() };
+        let (seat, word) = (unsafe { seat.as_ref() }, &*self.word);
         let mark = own_load(&seat.steps) | 1;
         seat.steps.store(mark, Ordering::Relaxed);
         let known = seat.tenant.with(|tenant| unsafe { (*tenant).word });
-        let is_done = self.word.1.light_finds(&self.word.0, known)
+        let is_done = word.1.light_finds(&word.0, known)
             && self.lease.value.with_mut(|held| {
                 work.run(unsafe { &mut (*held).as_mut().unwrap_unchecked().value })
             });
@@ -453,12 +456,20 @@ impl<H> User<H> {
             return None;
         }
         let end = seat.tenant.with(|tenant| unsafe { (*tenant).end });
-        Some(mark + 1 >= end || self.is_asked())
+        Some(mark + 1 >= end || word.1.light_has(&word.0, ATTENTION))
+    }
+
+    /// As [`give_quickly`](Self::give_quickly), by a closure. For the models.
+    #[cfg(feature = "std")]
+    #[doc(hidden)]
+    pub fn with_quickly(&mut self, work: impl FnOnce(&mut H) -> bool) -> Option<bool> {
+        // SAFETY: other users are not assumed.
+        unsafe { self.give_quickly(false, By(work)) }
     }
 
     /// After a [quick use](Self::give_quickly) that said so: gives the value up if it is time to.
     #[cfg(feature = "std")]
-    pub(crate) fn end_quick_use(&mut self) {
+    pub fn end_quick_use(&mut self) {
         // SAFETY: the seat lives as long as the lease.
         let seat = self.seat.get().map(|seat| unsafe { seat.as_ref() });
         if seat.is_some_and(|seat| is_last_use(seat, &self.lease, true)) {

@@ -644,8 +644,9 @@ mod tests {
     fn chunks_take_another_ring_only_if_that_has_more() {
         let (mut tx, mut rx) = super::queue(200).unwrap();
         let rings = |rx: &mut super::Consumer<u64>| {
-            while rx.pool.take_note() {}
-            1 + rx.pool.ahead.len()
+            let pool = rx.pool.as_mut().unwrap();
+            while pool.take_note() {}
+            1 + pool.ahead.len()
         };
         for _ in 0..1000 {
             assert_eq!(tx.write_chunk_exact(100).unwrap().len(), 100);

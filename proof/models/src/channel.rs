@@ -26,6 +26,11 @@ pub(crate) fn models() -> Vec<Model> {
     vec![
         of.model("channel_wait_for_a_message", for_a_message),
         of.model("channel_wait_for_room", for_room),
+        of.model("channel_holder_sends_to_a_sleeper", holder_sends_to_a_sleeper),
+        of.model("channel_holder_makes_room_for_a_sleeper", holder_makes_room_for_a_sleeper),
+        of.model("channel_holder_sends_while_it_is_closed", holder_sends_while_it_is_closed),
+        of.model("channel_holder_sends_to_nobody", holder_sends_to_nobody),
+        of.model("channel_holder_sends_to_a_select", holder_sends_to_a_select),
         of.model("channel_last_sender_goes", last_sender_goes),
         of.model("channel_last_receiver_goes", last_receiver_goes),
         of.model("channel_closed", closed),
@@ -78,6 +83,115 @@ fn for_room() -> Exploration {
         );
         assert_eq!((message, rx.recv()), (Ok(1), Ok(2)));
         drop(tx);
+    })
+}
+
+/// Two senders, of which the first has sent a message and holds the lease, and their receiver.
+fn holder_and_other() -> ([Box<spsc::Sender<u64>>; 2], Box<spsc::Receiver<u64>>) {
+    let (tx, rx) = mpsc::bounded(2);
+    let [holder, other] = [Box::new(tx.local()), Box::new(tx.local())];
+    drop(tx);
+    holder.send(0).expect("there is room");
+    assert_eq!(rx.recv(), Ok(0));
+    ([holder, other], Box::new(rx))
+}
+
+/// A sender that holds the lease looks at nothing but its word: the receiver that announces itself
+/// asks for attention there.
+fn holder_sends_to_a_sleeper() -> Exploration {
+    explore(|| {
+        let ([holder, other], rx) = holder_and_other();
+        let (holder, message) = both(
+            move || {
+                holder.send(1).expect("the receiver is there");
+                holder
+            },
+            || rx.recv(),
+        );
+        assert_eq!(message, Ok(1));
+        drop((holder, other));
+    })
+}
+
+/// The same of a receiver that holds the lease, and a sender that waits for room.
+fn holder_makes_room_for_a_sleeper() -> Exploration {
+    explore(|| {
+        let (tx, rx) = spmc::bounded(1);
+        let [holder, other] = [Box::new(rx.local()), Box::new(rx.local())];
+        drop(rx);
+        tx.send(0_u64).expect("there is room");
+        assert_eq!(holder.recv(), Ok(0));
+        tx.send(1).expect("there is room");
+        let (tx, message) = both(
+            move || {
+                tx.send(2).expect("the receiver is there");
+                tx
+            },
+            || holder.recv(),
+        );
+        assert_eq!((message, holder.recv()), (Ok(1), Ok(2)));
+        drop((tx, other));
+    })
+}
+
+/// A send that began after the channel was closed fails. What a send before has sent is received.
+fn holder_sends_while_it_is_closed() -> Exploration {
+    explore(|| {
+        let ([holder, other], rx) = holder_and_other();
+        let (sent, ()) = both(
+            move || {
+                let sent = holder.send(1).is_ok();
+                (holder, sent)
+            },
+            || rx.close(),
+        );
+        let (holder, sent) = sent;
+        assert!(holder.send(2).is_err() && other.send(3).is_err());
+        assert_eq!(rx.recv().ok(), sent.then_some(1));
+        assert!(rx.recv().is_err());
+        drop((holder, other));
+    })
+}
+
+/// A message is dropped, sent or not, although the sender is still there.
+fn holder_sends_to_nobody() -> Exploration {
+    explore(|| {
+        let (tx, rx) = mpsc::bounded(2);
+        let [holder, other] = [Box::new(tx.local()), Box::new(tx.local())];
+        drop(tx);
+        let dropped = Arc::new(AtomicU64::new(0));
+        holder.send(Counted(dropped.clone())).ok().expect("there is room");
+        drop(rx.recv());
+        let message = Counted(dropped.clone());
+        let (holder, ()) = both(
+            move || {
+                drop(holder.send(message));
+                holder
+            },
+            || drop(rx),
+        );
+        assert_eq!(dropped.load(Ordering::Acquire), 2);
+        drop((holder, other));
+    })
+}
+
+/// A select that waits for a message asks the holder for attention, too.
+fn holder_sends_to_a_select() -> Exploration {
+    explore(|| {
+        let ([holder, other], rx) = holder_and_other();
+        let (holder, received) = both(
+            move || {
+                holder.send(1).expect("the receiver is there");
+                holder
+            },
+            || {
+                let mut select = Select::new_biased();
+                select.recv(&rx);
+                select.select().recv(&rx)
+            },
+        );
+        assert_eq!(received, Ok(1));
+        drop((holder, other));
     })
 }
 

@@ -17,6 +17,7 @@ pub(crate) fn models() -> Vec<Model> {
     vec![
         of.model("lease_taken_by_two", taken_by_two),
         of.model("lease_revoked_in_use", revoked_in_use),
+        of.model("lease_revoked_in_quick_use", revoked_in_quick_use),
         of.model("lease_revoked_and_taken_by_another", revoked_and_taken_by_another),
         of.model("lease_given_up_and_revoked", given_up_and_revoked),
         of.model("lease_taken_back", taken_back),
@@ -75,6 +76,30 @@ fn revoked_in_use() -> Exploration {
         assert_eq!(total(&mut user), added);
         drop(user);
         drop(other);
+    })
+}
+
+/// The lease is revoked while its holder uses the value quickly.
+fn revoked_in_quick_use() -> Exploration {
+    explore(|| {
+        let (mut user, mut other) = two_users();
+        let mut added = add(&mut user);
+        let ((mut user, one), more) = both(
+            move || {
+                let added = user.with_quickly(|number| {
+                    *number += 1;
+                    true
+                });
+                if added == Some(true) {
+                    user.end_quick_use();
+                }
+                (user, u64::from(added.is_some()))
+            },
+            || add(&mut other),
+        );
+        added += one + more;
+        assert_eq!(total(&mut user), added);
+        drop((user, other));
     })
 }
 
