@@ -263,12 +263,7 @@ unsafe impl<H: Send> Sync for Lease<H> {}
 impl<H> Lease<H> {
     /// The lease of a value that its only user has itself.
     fn new(word: Arc<Word>) -> Self {
-        Self {
-            word,
-            tenants: AtomicU64::new(0),
-            seats: Seats::new(),
-            value: UnsafeCell::new(None),
-        }
+        Self { word, tenants: AtomicU64::new(0), seats: Seats::new(), value: UnsafeCell::new(None) }
     }
 
     #[inline(always)]
@@ -437,8 +432,7 @@ impl<H> User<H> {
         }
         let Some(seat) = seat else {
             // SAFETY: the only user has the value.
-            let is_done =
-                !self.is_asked() && work.run(unsafe { self.own.assume_init_mut() });
+            let is_done = !self.is_asked() && work.run(unsafe { self.own.assume_init_mut() });
             return is_done.then(|| self.is_asked());
         };
         // SAFETY: as in `give`, all that follows.
@@ -721,8 +715,7 @@ impl Tenant {
             | (self.index as u64) << SEAT_AT
             | LEASED;
         // Release ↔ Acquire in `gain`: this tenant's steps.
-        let taken =
-            lease.word().compare_exchange(word, mine, Ordering::Release, Ordering::Relaxed);
+        let taken = lease.word().compare_exchange(word, mine, Ordering::Release, Ordering::Relaxed);
         if taken.is_err() {
             return false;
         }

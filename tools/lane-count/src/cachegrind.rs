@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::{fs, io};
 use std::process::{Command, Stdio};
+use std::{fs, io};
 
 use corelane_report::{Failure, name};
 use serde::{Deserialize, Serialize};
@@ -30,9 +30,9 @@ impl Counts {
 
     pub(crate) fn plus(&self, other: &Self) -> Self {
         Self {
-            instructions: self.instructions + other.instructions,
-            reads: self.reads + other.reads,
-            writes: self.writes + other.writes,
+            instructions: hundredths(self.instructions + other.instructions),
+            reads: hundredths(self.reads + other.reads),
+            writes: hundredths(self.writes + other.writes),
         }
     }
 }
@@ -46,13 +46,18 @@ impl Total {
     fn per_item(self, fewer: Self) -> Counts {
         let items = ((ROUNDS[1] - ROUNDS[0]) * IN_TURN) as f64;
         let [instructions, reads, writes] =
-            [0, 1, 2].map(|i| (self.0[i] as f64 - fewer.0[i] as f64) / items);
+            [0, 1, 2].map(|i| hundredths((self.0[i] as f64 - fewer.0[i] as f64) / items));
         Counts { instructions, reads, writes }
     }
 
     fn add(&mut self, other: Self) {
         self.0.iter_mut().zip(other.0).for_each(|(sum, n)| *sum += n);
     }
+}
+
+/// Two decimals: more differ from run to run.
+fn hundredths(value: f64) -> f64 {
+    (100.0 * value).round() / 100.0
 }
 
 /// Counts of each source file, most instructions first. Of all of them together: the sum.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use clap::ValueEnum;
-use corelane::{channel, leased, line_ring, wait};
 use corelane::{Consumer, Producer};
+use corelane::{channel, leased, line_ring, wait};
 use futures_lite::future::block_on;
 use serde::{Deserialize, Serialize};
 

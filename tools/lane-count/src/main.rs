@@ -109,7 +109,11 @@ fn carry_out(args: CountArgs) -> Result<ExitCode, Failure> {
     interrupt::listen();
     let time = ONE * chosen.len() as u32 / rayon::current_num_threads() as u32;
     announce("counts instructions under valgrind", time);
-    let results = Results { origin: Origin::now("lane count", SCHEMA), compiler: compiler(), counted: count(&chosen)? };
+    let results = Results {
+        origin: Origin::now("lane count", SCHEMA),
+        compiler: compiler(),
+        counted: count(&chosen)?,
+    };
     let changes = kept.map(|kept| changes(&kept, &results));
     files.publish(&results, &document(&results, args.files, changes.as_deref()))?;
     Ok(interrupt::exit_code(u8::from(changes.is_some_and(|changes| !changes.is_empty()))))
@@ -195,7 +199,8 @@ fn document(results: &Results, with_files: bool, changes: Option<&[String]>) -> 
     queues.dedup();
     let row = |queue: &&str| {
         let value = |(_, call, value): &(_, Call, fn(&Counts) -> f64)| {
-            let found = results.counted.iter().find(|one| one.queue == **queue && one.call == *call);
+            let found =
+                results.counted.iter().find(|one| one.queue == **queue && one.call == *call);
             found.map_or_else(String::new, |one| format!("{:.0}", value(&one.counts)))
         };
         [(*queue).to_owned()].into_iter().chain(COLUMNS.iter().map(value)).collect::<Vec<_>>()

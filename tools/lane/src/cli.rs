@@ -62,6 +62,14 @@ pub(crate) enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
+    /// Count the instructions of the calls of queues and channels, with Valgrind (starts the program
+    /// lane-count).
+    #[command(disable_help_flag = true)]
+    Count {
+        /// The arguments of lane-count.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
     /// Show saved results again, as tables and as a picture.
     Report(ReportArgs),
     /// Measure the costs of this machine that the simulator needs.

@@ -1,5 +1,5 @@
-//! `lane` measures corelane's queues on the machine it runs on. `lane verify` and `lane simulate`
-//! are programs beside it.
+//! `lane` measures corelane's queues on the machine it runs on. `lane verify`, `lane simulate` and
+//! `lane count` are programs beside it.
 
 mod cli;
 mod listing;
@@ -41,6 +41,7 @@ fn carry_out(cli: Cli) -> Result<ExitCode, Failure> {
         Some(Command::Report(args)) => report(&args),
         Some(Command::Calibrate(args)) => calibrate(&args),
         Some(Command::Verify { args }) => subprogram::start("lane-verify", &args),
+        Some(Command::Count { args }) => subprogram::start("lane-count", &args),
         Some(Command::Simulate { args }) => subprogram::start("lane-simulate", &args),
     }
 }

@@ -3,12 +3,15 @@
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::cell::{Cell, UnsafeCell};
+use core::mem::MaybeUninit;
 
-use super::rendezvous::Rendezvous;
-use super::timer::Timer;
 use super::access::Access;
 use super::common::Closed;
-use crate::carrier::{Carrier, Empties, PopInto, PopQuickly, PushFrom, PushQuickly, Use};
+use super::rendezvous::Rendezvous;
+use super::timer::Timer;
+use crate::carrier::{
+    By, Carrier, Empties, Fills, PopInto, PopQuickly, PushFrom, PushQuickly, Use,
+};
 use crate::exact::{self, Positions};
 use crate::lease::{User, Word};
 use crate::line_ring::LineRing;
@@ -166,9 +169,7 @@ impl<H> Uses<H> {
         // SAFETY: there is a user, and no use has begun and not ended: threads don't share an end,
         // and what this calls is no code of the program. An end of a shared handle is a clone of
         // its first one, which stays.
-        unsafe {
-            (*self.user.get()).as_mut().unwrap_unchecked().give_quickly(A::IS_SHARED, work)
-        }
+        unsafe { (*self.user.get()).as_mut().unwrap_unchecked().give_quickly(A::IS_SHARED, work) }
     }
 
     /// As [`User::end_quick_use`].
@@ -271,6 +272,30 @@ impl<T> Rx<T> {
             Some((Err(_), _)) => Err(TryPopError::Busy),
             Some((Ok(Err(_)), _)) | None => Err(TryPopError::Empty),
         }
+    }
+
+    /// Moves the oldest messages into `room`. How many, and whether the receiver is asked for
+    /// attention.
+    pub(super) fn pop_run<'a>(
+        &self,
+        room: impl Iterator<Item = &'a mut MaybeUninit<T>>,
+    ) -> (usize, bool)
+    where
+        T: 'a,
+    {
+        let run = |rx: &mut Consumer<T>| {
+            let (mut taken, mut message) = (0, Message::empty());
+            for place in room {
+                if rx.pop_into(&mut message).is_err() {
+                    break;
+                }
+                place.write(message.unpack());
+                taken += 1;
+            }
+            (taken, taken > 0)
+        };
+        let run = |rx: &mut User<_>| (rx.give_in_memory(By(run)).unwrap_or(0), rx.is_asked());
+        self.use_by(run).unwrap_or((0, false))
     }
 
     /// As [`pop`](Self::pop), if that is done at once. `None` says nothing.

@@ -269,7 +269,10 @@ impl<T, A: Access> Sender<T, A> {
     ///
     /// As [`send`](Self::send).
     pub fn into_send_async(self, message: T) -> SendFuture<'static, T, A> {
-        SendFuture { sender: Handle::Owned(ManuallyDrop::new(self)), wait: SendWait::new(Message::new(message)) }
+        SendFuture {
+            sender: Handle::Owned(ManuallyDrop::new(self)),
+            wait: SendWait::new(Message::new(message)),
+        }
     }
 }
 

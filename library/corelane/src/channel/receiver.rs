@@ -14,8 +14,12 @@ use super::ends::{Kind, Meeting, Message, Rx};
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
 use super::party::meet;
 use super::{YieldingRetries, unlimited};
+use crate::memory::limit;
 use crate::queue::TryPopError;
 use crate::wait::bell::Look;
+
+/// Most messages of a run: for so long other receivers wait.
+const RUN: usize = limit(64, 2) as usize;
 
 /// The receiving side of a channel.
 ///
@@ -155,12 +159,32 @@ impl<T, A: Access> Receiver<T, A> {
     /// Moves up to `most` messages to the end of `into`, and returns their number. Waits for the
     /// first one, and then takes what is there. 0 if the channel is empty and disconnected, or if
     /// `most` is 0.
+    ///
+    /// The messages are taken in runs, of which each costs little more than one message.
     pub fn recv_many(&self, into: &mut Vec<T>, most: usize) -> usize {
-        let Some(first) = (most > 0).then(|| self.recv().ok()).flatten() else { return 0 };
-        into.push(first);
         let before = into.len();
-        into.extend(self.try_iter().take(most - 1));
-        into.len() - before + 1
+        if most > 0 && !self.take_run(into, most) {
+            let Ok(first) = self.recv() else { return 0 };
+            into.push(first);
+        }
+        while into.len() - before < most && self.take_run(into, most - (into.len() - before)) {}
+        into.len() - before
+    }
+
+    /// Moves at most `most` messages of a queue, and at most [`RUN`], to the end of `into`. Whether
+    /// there were any. `false` also where another thread's call is in the way.
+    fn take_run(&self, into: &mut Vec<T>, most: usize) -> bool {
+        let most = most.min(RUN).min(self.len());
+        // Before the run, which must not allocate memory.
+        into.reserve(most);
+        let room = into.spare_capacity_mut().iter_mut().take(most);
+        let (taken, is_asked) = A::with(&self.end, |end| end.queue.pop_run(room));
+        // SAFETY: the run has filled this many places.
+        unsafe { into.set_len(into.len() + taken) };
+        if is_asked {
+            self.common.room.ring_for_and_catch(taken);
+        }
+        taken > 0
     }
 
     /// As [`try_recv`](Self::try_recv), into `message`.
