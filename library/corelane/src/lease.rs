@@ -93,7 +93,7 @@ const SEAT_AT: u32 = 4;
 const LEASE: u64 = MOST_ENDS << SEAT_AT;
 
 /// The `word` of a tenant without a lease: no lease has it.
-const NO_LEASE: u64 = u64::MAX & !ATTENTION;
+const NO_LEASE: u64 = !ATTENTION;
 /// The end of a lease that nobody else wants.
 const NEVER: u64 = u64::MAX;
 
@@ -287,6 +287,18 @@ impl<H> Lease<H> {
         self.tenants.load(Ordering::Acquire) == 1
     }
 
+    /// Uses the value.
+    ///
+    /// # Safety
+    ///
+    /// The caller is a tenant that has the lease, and its steps are odd.
+    #[inline(always)]
+    unsafe fn run<W: Use<H>>(&self, work: W) -> W::Output {
+        // SAFETY: the caller's contract. The value is there as long as there are tenants.
+        self.value
+            .with_mut(|held| work.run(unsafe { &mut (*held).as_mut().unwrap_unchecked().value }))
+    }
+
     /// Lends the value of the only user.
     fn put(&self, value: H) {
         // SAFETY: no tenant uses it yet.
@@ -301,7 +313,7 @@ impl<H> Lease<H> {
         let seat = self.seats.get(index);
         // SAFETY: no tenant has the seat, and the lock of `take` and `leave` orders what the last
         // one did.
-        unsafe { seat.as_ref() }.tenant.with_mut(|tenant| unsafe { (*tenant).begin() });
+        unsafe { seat.as_ref().tenant.with_mut(|tenant| (*tenant).begin()) };
         seat
     }
 }
@@ -383,10 +395,7 @@ impl<H> User<H> {
         let mark = own_load(&seat.steps) | 1;
         // Relaxed: the fence orders it before the look at the word.
         seat.steps.store(mark, Ordering::Relaxed);
-        // SAFETY: only this user has the seat.
-        let known = seat.tenant.with(|tenant| unsafe { (*tenant).word });
-        let holds = self.word.1.light_finds(&self.word.0, known);
-        if !holds {
+        if !self.word.1.light_finds(&self.word.0, seat.known_word()) {
             if W::LOOKS && !work.may_begin() {
                 // Release ↔ Acquire in `Lease::steps`: as below.
                 seat.steps.store(mark - 1, Ordering::Release);
@@ -396,18 +405,13 @@ impl<H> User<H> {
                 return Err(work);
             }
         }
-        // SAFETY: between `mark` and the store below. The value is there as long as there are
-        // tenants.
-        let (result, is_done) = lease
-            .value
-            .with_mut(|held| work.run(unsafe { &mut (*held).as_mut().unwrap_unchecked().value }));
+        // SAFETY: between `mark` and the store below.
+        let (result, is_done) = unsafe { lease.run(work) };
         // Release ↔ Acquire in `Lease::steps`: the value.
         seat.steps.store(mark + 1, Ordering::Release);
-        // SAFETY: as above.
-        let end = || seat.tenant.with(|tenant| unsafe { (*tenant).end });
         let is_over = match is_done {
-            true => mark + 1 >= end(),
-            false => end() != NEVER,
+            true => mark + 1 >= seat.end(),
+            false => seat.end() != NEVER,
         };
         Ok((result, is_over && is_last_use(seat, lease, is_done)))
     }
@@ -435,22 +439,17 @@ impl<H> User<H> {
             let is_done = !self.is_asked() && work.run(unsafe { self.own.assume_init_mut() });
             return is_done.then(|| self.is_asked());
         };
-        // SAFETY: as in `give`, all that follows.
+        // SAFETY: the seat lives as long as the lease.
         let (seat, word) = (unsafe { seat.as_ref() }, &*self.word);
         let mark = own_load(&seat.steps) | 1;
+        // Relaxed: as in `use_once`.
         seat.steps.store(mark, Ordering::Relaxed);
-        let known = seat.tenant.with(|tenant| unsafe { (*tenant).word });
-        let is_done = word.1.light_finds(&word.0, known)
-            && self.lease.value.with_mut(|held| {
-                work.run(unsafe { &mut (*held).as_mut().unwrap_unchecked().value })
-            });
+        // SAFETY: between `mark` and the store below.
+        let is_done =
+            word.1.light_finds(&word.0, seat.known_word()) && unsafe { self.lease.run(work) };
         // Release ↔ Acquire in `Lease::steps`: the value.
         seat.steps.store(mark + 1, Ordering::Release);
-        if !is_done {
-            return None;
-        }
-        let end = seat.tenant.with(|tenant| unsafe { (*tenant).end });
-        Some(mark + 1 >= end || word.1.light_has(&word.0, ATTENTION))
+        is_done.then(|| mark + 1 >= seat.end() || word.1.light_has(&word.0, ATTENTION))
     }
 
     /// As [`give_quickly`](Self::give_quickly), by a closure. For the models.
@@ -575,6 +574,20 @@ impl Seat {
     fn new(index: usize) -> Self {
         let tenant = Tenant { index, word: NO_LEASE, end: NEVER, run: RUN, fenced: NO_LEASE };
         Self { steps: AtomicU64::new(0), tenant: UnsafeCell::new(tenant) }
+    }
+
+    /// `word` while the tenant of this seat, which is the caller, has the lease.
+    #[inline(always)]
+    fn known_word(&self) -> u64 {
+        // SAFETY: the caller has the seat.
+        self.tenant.with(|tenant| unsafe { (*tenant).word })
+    }
+
+    /// The steps at which the caller gives the value up.
+    #[inline(always)]
+    fn end(&self) -> u64 {
+        // SAFETY: the caller has the seat.
+        self.tenant.with(|tenant| unsafe { (*tenant).end })
     }
 
     /// The steps before this use.
