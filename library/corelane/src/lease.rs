@@ -36,7 +36,6 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::cell::Cell;
 use core::fmt;
-use core::hint::assert_unchecked;
 use core::mem::MaybeUninit;
 use core::ptr::{self, NonNull};
 
@@ -432,7 +431,7 @@ impl<H> User<H> {
         let seat = self.seat.get();
         if is_shared {
             // SAFETY: the caller's contract.
-            unsafe { assert_unchecked(seat.is_some()) };
+            unsafe { core::hint::assert_unchecked(seat.is_some()) };
         }
         let Some(seat) = seat else {
             // SAFETY: the only user has the value.

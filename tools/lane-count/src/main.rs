@@ -177,8 +177,10 @@ fn changes(kept: &Results, now: &Results) -> Vec<String> {
     now.counted.iter().filter_map(change).collect()
 }
 
-/// The columns of the table.
-const COLUMNS: [(&str, Call, fn(&Counts) -> f64); 7] = [
+/// A column: its name, and the value of a loop in it.
+type Column = (&'static str, Call, fn(&Counts) -> f64);
+
+const COLUMNS: [Column; 7] = [
     ("instructions", Call::Turns, |counts| counts.instructions),
     ("reads", Call::Turns, |counts| counts.reads),
     ("writes", Call::Turns, |counts| counts.writes),
@@ -198,7 +200,7 @@ fn document(results: &Results, with_files: bool, changes: Option<&[String]>) -> 
     queues.sort_by_key(|queue| results.counted.iter().position(|one| one.queue == **queue));
     queues.dedup();
     let row = |queue: &&str| {
-        let value = |(_, call, value): &(_, Call, fn(&Counts) -> f64)| {
+        let value = |(_, call, value): &Column| {
             let found =
                 results.counted.iter().find(|one| one.queue == **queue && one.call == *call);
             found.map_or_else(String::new, |one| format!("{:.0}", value(&one.counts)))
