@@ -67,7 +67,7 @@ impl Positions {
 
     /// Items that were popped, by calls that have returned.
     pub(crate) fn popped(&self) -> u64 {
-        // Acquire ↔ Release in `Consumer::try_pop`: the inner queue's slots have come back.
+        // Acquire ↔ Release in `Consumer::count`: the inner queue's slots have come back.
         self.popped.load(Ordering::Acquire)
     }
 

@@ -178,6 +178,7 @@ impl Seats {
             return Some(index);
         }
         let index = spare.1;
+        assert!(index < MOST_ENDS as usize, "a side has at most {MOST_ENDS} users");
         let (segment, place) = Self::place(index);
         if place == 0 {
             let (mut seats, n) = (Vec::new(), 1 << segment);
@@ -277,7 +278,7 @@ impl<H> Lease<H> {
     /// The steps of the tenant in a seat.
     #[inline]
     fn steps(&self, index: usize) -> u64 {
-        // Acquire ↔ Release in `exit`: the value. SAFETY: a tenant has had the seat.
+        // Acquire ↔ Release after a use: the value. SAFETY: a tenant has had the seat.
         unsafe { self.seats.get(index).as_ref() }.steps.load(Ordering::Acquire)
     }
 
@@ -561,12 +562,26 @@ fn take_back<H>(lease: &Lease<H>) -> H {
     lease.value.with_mut(|held| unsafe { (*held).take().unwrap_unchecked() }).value
 }
 
-/// Leaves the seat, which is not used any more.
+/// Leaves the lease, and the seat.
 #[cold]
 #[inline(never)]
 fn leave<H>(seat: &Seat, lease: &Lease<H>) {
-    // SAFETY: the caller has had the seat.
-    seat.tenant.with_mut(|tenant| unsafe { (*tenant).leave(seat, lease) });
+    let index = seat.tenant.with_mut(|tenant| {
+        // SAFETY: the caller has the seat.
+        let tenant = unsafe { &mut *tenant };
+        tenant.give_up(lease);
+        tenant.index
+    });
+    // Even, also after a panic. Release: as in `gain`.
+    seat.steps.store(seat.before(), Ordering::Release);
+    // From now on another thread may have the seat: no reference to the tenant is left.
+    lease.seats.leave(index);
+    // Release ↔ Acquire in `is_last_use`: all that this tenant did with the value.
+    if lease.tenants.fetch_add(1_u64.wrapping_neg(), Ordering::Release) == 2 {
+        // Release ↔ Acquire in `gain`: the number of tenants, at which the tenant that is left
+        // looks then.
+        lease.word().fetch_or(WANTED, Ordering::Release);
+    }
 }
 
 impl Seat {
@@ -712,11 +727,12 @@ impl Tenant {
     fn is_let_go<H>(&mut self, lease: &Lease<H>, word: u64) -> bool {
         // One fence is enough for a revoked lease: no later use of its holder begins, and the use
         // that has begun keeps `steps` odd until it ends.
-        if self.fenced != word {
+        let revoked = word & !ATTENTION;
+        if self.fenced != revoked {
             if !lease.barrier().heavy() {
                 return false;
             }
-            self.fenced = word;
+            self.fenced = revoked;
         }
         lease.steps(seat_of(word)) & 1 == 0
     }
@@ -742,20 +758,6 @@ impl Tenant {
         self.end = if is_short || lease.has_one_tenant() { 0 } else { NEVER };
         true
     }
-
-    /// Leaves the lease, and the seat.
-    fn leave<H>(&mut self, seat: &Seat, lease: &Lease<H>) {
-        self.give_up(lease);
-        // Even, also after a panic. Release: as in `gain`.
-        seat.steps.store(seat.before(), Ordering::Release);
-        lease.seats.leave(self.index);
-        // Release ↔ Acquire in `is_last_use`: all that this tenant did with the value.
-        if lease.tenants.fetch_add(1_u64.wrapping_neg(), Ordering::Release) == 2 {
-            // Release ↔ Acquire in `gain`: the number of tenants, at which the tenant that is left
-            // looks then.
-            lease.word().fetch_or(WANTED, Ordering::Release);
-        }
-    }
 }
 
 /// A wait for a lease that another tenant has.
@@ -767,7 +769,7 @@ struct LeaseWait {
     interval: u64,
     /// Pauses after which a wanted lease is overdue.
     overdue: u64,
-    /// The lease, at the last look.
+    /// The lease, at the last look, without [`ATTENTION`].
     word: u64,
     /// When to look at the holder's steps.
     next: u64,
@@ -788,8 +790,9 @@ impl LeaseWait {
         let replace = |by| {
             lease.word().compare_exchange(word, by, Ordering::Relaxed, Ordering::Relaxed).is_ok()
         };
-        if word != self.word {
-            (self.word, self.next, self.steps) = (word, self.waited + self.overdue, None);
+        if word & !ATTENTION != self.word {
+            self.word = word & !ATTENTION;
+            (self.next, self.steps) = (self.waited + self.overdue, None);
         }
         if word & WANTED == 0 {
             self.interval = if replace(word | WANTED) { 1 } else { self.interval };

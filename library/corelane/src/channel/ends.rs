@@ -134,27 +134,37 @@ impl<T> Kind<T> {
 pub(super) struct Uses<H> {
     /// `None` if the sides meet elsewhere: always full, and always empty.
     user: UnsafeCell<Option<User<H>>>,
+    has_user: bool,
     /// Whether there is a user, and no use has begun and not ended that may run other code. Such a
-    /// use may allocate memory, by an allocator of the program, which may use this end: it panics.
+    /// use may allocate memory, by an allocator of the program, which may use this end: it panics,
+    /// unless it waits for a lock of its own thread.
     is_free: Cell<bool>,
 }
 
 impl<H> Uses<H> {
     fn new(handle: H) -> Self {
-        Self { user: UnsafeCell::new(Some(User::new(handle))), is_free: Cell::new(true) }
+        Self::of(User::new(handle))
+    }
+
+    fn of(user: User<H>) -> Self {
+        let user = UnsafeCell::new(Some(user));
+        Self { user, has_user: true, is_free: Cell::new(true) }
     }
 
     pub(super) const fn none() -> Self {
-        Self { user: UnsafeCell::new(None), is_free: Cell::new(false) }
+        Self { user: UnsafeCell::new(None), has_user: false, is_free: Cell::new(false) }
     }
 
     /// Uses the handle: see [`User::give`]. `None` if there is none.
     #[inline(always)]
     fn use_by<R>(&self, work: impl FnOnce(&mut User<H>) -> R) -> Option<R> {
-        // SAFETY: threads don't share an end, and no other use has begun and not ended, or this
-        // panics before it accesses what the use has.
-        let user = unsafe { &mut *self.user.get() }.as_mut()?;
-        assert!(self.is_free.replace(false), "the handle is in use");
+        if !self.is_free.replace(false) {
+            assert!(!self.has_user, "the handle is in use");
+            return None;
+        }
+        // SAFETY: there is a user, threads don't share an end, and no other use has begun and not
+        // ended.
+        let user = unsafe { (*self.user.get()).as_mut().unwrap_unchecked() };
         let result = work(user);
         self.is_free.set(true);
         Some(result)
@@ -189,10 +199,7 @@ impl<H> Clone for Uses<H> {
         // SAFETY: as in `use_by`.
         match unsafe { &*self.user.get() } {
             // It allocates what the new one needs before it reads what a use changes.
-            Some(user) => {
-                let user = UnsafeCell::new(Some(user.duplicate()));
-                Self { user, is_free: Cell::new(true) }
-            }
+            Some(user) => Self::of(user.duplicate()),
             None => Self::none(),
         }
     }

@@ -168,6 +168,9 @@ impl<T, A: Access> Receiver<T, A> {
             into.push(first);
         }
         while into.len() - before < most && self.take_run(into, most - (into.len() - before)) {}
+        // Where the sides meet, or another thread's call is in the way.
+        let rest = most - (into.len() - before);
+        into.extend(self.try_iter().take(rest));
         into.len() - before
     }
 

@@ -376,6 +376,35 @@ fn iterators() {
     sender.join().unwrap();
 }
 
+/// The most messages that one of the calls took from five senders that wait for a receiver.
+fn most_of_waiting_senders() -> usize {
+    let (tx, rx) = bounded(0);
+    thread::scope(|s| {
+        let tx = &tx;
+        (0..5).for_each(|n| drop(s.spawn(move || tx.send(n))));
+        let (mut messages, mut most) = (Vec::new(), 0);
+        while messages.len() < 5 {
+            thread::sleep(Duration::from_millis(5));
+            most = most.max(rx.recv_many(&mut messages, 5));
+        }
+        messages.sort_unstable();
+        assert_eq!(messages, [0, 1, 2, 3, 4]);
+        most
+    })
+}
+
+#[test]
+fn many_messages_of_waiting_senders_in_one_call() {
+    assert!((0..1000).any(|_| most_of_waiting_senders() > 1));
+}
+
+#[test]
+#[should_panic(expected = "at most 65536 users")]
+fn more_local_handles_than_there_may_be() {
+    let (tx, _rx) = bounded::<u8>(1);
+    let _all: Vec<_> = (0..1 << 16).map(|_| tx.local()).collect();
+}
+
 #[test]
 fn many_messages_in_one_call() {
     let (tx, rx) = bounded(10);
