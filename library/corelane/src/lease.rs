@@ -278,7 +278,7 @@ impl<H> Lease<H> {
     /// The steps of the tenant in a seat.
     #[inline]
     fn steps(&self, index: usize) -> u64 {
-        // Acquire ↔ Release after a use: the value. SAFETY: a tenant has had the seat.
+        // Acquire ↔ Release in `end_use`: the value. SAFETY: a tenant has had the seat.
         unsafe { self.seats.get(index).as_ref() }.steps.load(Ordering::Acquire)
     }
 
@@ -382,33 +382,22 @@ impl<H> User<H> {
     /// As [`give`](Self::give). Then the user is to take the value back if it says so.
     #[inline(always)]
     fn use_once<R, W: Use<H, Output = (R, bool)>>(&mut self, work: W) -> Result<(R, bool), W> {
+        if W::LOOKS && self.is_asked() && !work.may_begin() {
+            return Err(work);
+        }
         let Some(seat) = self.seat.get() else {
-            if W::LOOKS && self.is_asked() && !work.may_begin() {
-                return Err(work);
-            }
             // SAFETY: the only user has the value.
             return Ok((work.run(unsafe { self.own.assume_init_mut() }).0, false));
         };
         // SAFETY: the seat lives as long as the lease.
         let (seat, lease) = (unsafe { seat.as_ref() }, &*self.lease);
-        // Odd already after a use that has panicked.
-        let mark = own_load(&seat.steps) | 1;
-        // Relaxed: the fence orders it before the look at the word.
-        seat.steps.store(mark, Ordering::Relaxed);
-        if !self.word.1.light_finds(&self.word.0, seat.known_word()) {
-            if W::LOOKS && !work.may_begin() {
-                // Release ↔ Acquire in `Lease::steps`: as below.
-                seat.steps.store(mark - 1, Ordering::Release);
-                return Err(work);
-            }
-            if !gain(seat, lease) {
-                return Err(work);
-            }
+        let mark = seat.begin_use();
+        if !self.word.1.light_finds(&self.word.0, seat.known_word()) && !gain(seat, lease) {
+            return Err(work);
         }
-        // SAFETY: between `mark` and the store below.
+        // SAFETY: between the begin and the end of the use.
         let (result, is_done) = unsafe { lease.run(work) };
-        // Release ↔ Acquire in `Lease::steps`: the value.
-        seat.steps.store(mark + 1, Ordering::Release);
+        seat.end_use(mark + 1);
         let is_over = match is_done {
             true => mark + 1 >= seat.end(),
             false => seat.end() != NEVER,
@@ -441,14 +430,11 @@ impl<H> User<H> {
         };
         // SAFETY: the seat lives as long as the lease.
         let (seat, word) = (unsafe { seat.as_ref() }, &*self.word);
-        let mark = own_load(&seat.steps) | 1;
-        // Relaxed: as in `use_once`.
-        seat.steps.store(mark, Ordering::Relaxed);
-        // SAFETY: between `mark` and the store below.
-        let is_done =
-            word.1.light_finds(&word.0, seat.known_word()) && unsafe { self.lease.run(work) };
-        // Release ↔ Acquire in `Lease::steps`: the value.
-        seat.steps.store(mark + 1, Ordering::Release);
+        let mark = seat.begin_use();
+        let holds = word.1.light_finds(&word.0, seat.known_word());
+        // SAFETY: between the begin and the end of the use.
+        let is_done = holds && unsafe { self.lease.run(work) };
+        seat.end_use(mark + 1);
         is_done.then(|| mark + 1 >= seat.end() || word.1.light_has(&word.0, ATTENTION))
     }
 
@@ -572,8 +558,8 @@ fn leave<H>(seat: &Seat, lease: &Lease<H>) {
         tenant.give_up(lease);
         tenant.index
     });
-    // Even, also after a panic. Release: as in `gain`.
-    seat.steps.store(seat.before(), Ordering::Release);
+    // Also after a panic.
+    seat.end_use(seat.before());
     // From now on another thread may have the seat: no reference to the tenant is left.
     lease.seats.leave(index);
     // Release ↔ Acquire in `is_last_use`: all that this tenant did with the value.
@@ -602,6 +588,24 @@ impl Seat {
     fn end(&self) -> u64 {
         // SAFETY: the caller has the seat.
         self.tenant.with(|tenant| unsafe { (*tenant).end })
+    }
+
+    /// Makes the steps odd, and returns them.
+    #[inline(always)]
+    fn begin_use(&self) -> u64 {
+        // Odd already after a use that has panicked.
+        let mark = own_load(&self.steps) | 1;
+        // Relaxed: the fence orders it before the look at the word.
+        self.steps.store(mark, Ordering::Relaxed);
+        mark
+    }
+
+    /// Makes the steps even.
+    #[inline(always)]
+    fn end_use(&self, steps: u64) {
+        // Release ↔ Acquire in `Lease::steps`: the value, also that of an earlier use, whose store
+        // this one overwrites.
+        self.steps.store(steps, Ordering::Release);
     }
 
     /// The steps before this use.
@@ -682,8 +686,7 @@ impl Tenant {
         if self.may_take(lease, word, 0) && self.take(seat, lease, word) {
             return true;
         }
-        // Release ↔ Acquire in `Lease::steps`: this store overwrites that of the last use.
-        seat.steps.store(before, Ordering::Release);
+        seat.end_use(before);
         let tenants = lease.tenants.load(Ordering::Relaxed);
         let interval = (SELDOM * tenants).min(MOST_SELDOM);
         let mut wait = LeaseWait { interval, overdue: interval, ..LeaseWait::default() };
@@ -701,8 +704,7 @@ impl Tenant {
                 if self.take(seat, lease, word) {
                     return true;
                 }
-                // Release: as above.
-                seat.steps.store(before, Ordering::Release);
+                seat.end_use(before);
             }
         }
         false

@@ -79,6 +79,18 @@ fn revoked_in_use() -> Exploration {
     })
 }
 
+/// Adds one if that takes no look at other users.
+fn add_quickly(user: &mut User<u64>) -> u64 {
+    let added = user.with_quickly(|number| {
+        *number += 1;
+        true
+    });
+    if added == Some(true) {
+        user.end_quick_use();
+    }
+    u64::from(added.is_some())
+}
+
 /// The lease is revoked while its holder uses the value quickly.
 fn revoked_in_quick_use() -> Exploration {
     explore(|| {
@@ -86,14 +98,8 @@ fn revoked_in_quick_use() -> Exploration {
         let mut added = add(&mut user);
         let ((mut user, one), more) = both(
             move || {
-                let added = user.with_quickly(|number| {
-                    *number += 1;
-                    true
-                });
-                if added == Some(true) {
-                    user.end_quick_use();
-                }
-                (user, u64::from(added.is_some()))
+                let added = add_quickly(&mut user) + add_quickly(&mut user);
+                (user, added)
             },
             || add(&mut other),
         );
