@@ -42,7 +42,7 @@ pub(crate) fn of<P: queue::Producer, C>(
     };
     let shared = Arc::new(Positions::new(capacity));
     (
-        Producer { queue: tx, limit: capacity, capacity, shared: shared.clone() },
+        Producer { queue: tx, room: capacity, capacity, shared: shared.clone() },
         Consumer { queue: rx, shared, capacity },
     )
 }
@@ -112,8 +112,8 @@ impl Positions {
 /// The sending side.
 pub struct Producer<P> {
     queue: P,
-    /// Where the queue is full, by the last read of the consumer's position.
-    limit: u64,
+    /// Items for which there is room, by the last read of the consumer's position.
+    room: u64,
     /// Less the room that is reserved.
     capacity: u64,
     shared: Arc<Positions>,
@@ -132,18 +132,19 @@ const LITTLE: u64 = 64;
 /// Pauses of this moment: about the time in which a cache line goes to a far core and comes back.
 const MOMENT: u32 = limit(16, 0) as u32;
 
-/// Where the queue is full. Out of line, but by value: see `queue::try_pop_by`.
+/// Items for which there is room. Out of line, but by value: see `queue::try_pop_by`.
 ///
 /// Each look takes the line of the consumer's position away from the consumer. A producer that
 /// looked again for each item would make both sides wait for this line.
 #[cold]
 #[inline(never)]
-fn look(shared: &Positions, capacity: u64, pushed: u64) -> u64 {
-    let end = || shared.popped().wrapping_add(capacity);
-    let first = end();
-    if (1..LITTLE.min(capacity / 4)).contains(&first.wrapping_sub(pushed)) {
+fn look(shared: &Positions, capacity: u64) -> u64 {
+    let pushed = own_load(&shared.pushed);
+    let room = || shared.popped().wrapping_add(capacity).wrapping_sub(pushed);
+    let first = room();
+    if (1..LITTLE.min(capacity / 4)).contains(&first) {
         pause(MOMENT);
-        return end();
+        return room();
     }
     first
 }
@@ -151,11 +152,10 @@ fn look(shared: &Positions, capacity: u64, pushed: u64) -> u64 {
 impl<P> Producer<P> {
     #[inline(always)] // as the inner queue's calls
     fn has_room(&mut self) -> bool {
-        let pushed = own_load(&self.shared.pushed);
-        if pushed == self.limit {
-            self.limit = look(&self.shared, self.capacity, pushed);
+        if self.room == 0 {
+            self.room = look(&self.shared, self.capacity);
         }
-        pushed != self.limit
+        self.room > 0
     }
 
     /// Reserves room for one item, if there is some: as if the capacity were smaller, until
@@ -185,7 +185,7 @@ impl<P> Producer<P> {
 
     fn reserve_more(&mut self, n: u64) {
         self.capacity = self.capacity.wrapping_sub(n);
-        self.limit = self.limit.wrapping_sub(n);
+        self.room = self.room.wrapping_sub(n);
         // Relaxed: only counted.
         self.shared.unreserved.store(self.capacity, Ordering::Relaxed);
     }
@@ -197,6 +197,7 @@ impl<P> Producer<P> {
     /// Counts an item that was pushed.
     #[inline(always)] // as the inner queue's calls
     fn count(&mut self) {
+        self.room -= 1;
         let pushed = &self.shared.pushed;
         // Relaxed: only counted.
         pushed.store(own_load(pushed).wrapping_add(1), Ordering::Relaxed);
@@ -269,8 +270,7 @@ impl<P: Empties> Empties for Producer<P> {
 
     #[inline(always)] // as `try_push`
     fn push_quickly(&mut self, item: &mut Carrier<P::Item>) -> bool {
-        let has_room = own_load(&self.shared.pushed) != self.limit;
-        let is_done = has_room && self.queue.push_quickly(item);
+        let is_done = self.room > 0 && self.queue.push_quickly(item);
         if is_done {
             self.count();
         }

@@ -96,7 +96,7 @@ impl sealed::Access for Shared {
     fn with<H: Clone + Send, R>(of: &Arc<PerThread<H>>, work: impl FnOnce(&H) -> R) -> R {
         let (end, _borrowed) = match Self::known(of) {
             Some(end) => (end, Index(0)),
-            None => of.slow_end(Index::of_this_thread()),
+            None => of.slow_end(Index::of_this_thread().index),
         };
         work(end)
     }
@@ -166,14 +166,15 @@ impl<H: Send> PerThread<H> {
 
     /// The end of the thread with this index, if it is known. Never that of another thread.
     #[inline(always)]
-    fn get(&self, index: usize) -> Option<&H> {
-        let place = index % KNOWN;
-        if self.owners[place].load(Ordering::Relaxed) != index {
+    fn get(&self, Place { index, at }: Place) -> Option<&H> {
+        // SAFETY: a place is below the number of places.
+        unsafe { core::hint::assert_unchecked(at < KNOWN) };
+        if self.owners[at].load(Ordering::Relaxed) != index {
             return None;
         }
         // SAFETY: a thread with this index has stored first the end, which lives as long as this,
         // and then the index. That thread was this one, or gave the index back under a lock.
-        Some(unsafe { NonNull::new_unchecked(self.known[place].load(Ordering::Relaxed)).as_ref() })
+        Some(unsafe { NonNull::new_unchecked(self.known[at].load(Ordering::Relaxed)).as_ref() })
     }
 
     /// The node of the thread with this index.
@@ -190,16 +191,16 @@ impl<H: Send> PerThread<H> {
 
     /// Makes the end of the thread with this index known, if there is a place for it.
     fn make_known(&self, index: usize, end: &H) {
-        let (place, end) = (index % KNOWN, ptr::from_ref(end).cast_mut());
+        let (at, end) = (Place::of(index).at, ptr::from_ref(end).cast_mut());
         // Relaxed, all: see `get`.
-        let claimed = self.known[place].compare_exchange(
+        let claimed = self.known[at].compare_exchange(
             ptr::null_mut(),
             end,
             Ordering::Relaxed,
             Ordering::Relaxed,
         );
         if claimed.is_ok() {
-            self.owners[place].store(index, Ordering::Relaxed);
+            self.owners[at].store(index, Ordering::Relaxed);
         }
     }
 }
@@ -237,12 +238,28 @@ impl<H: Send> fmt::Debug for PerThread<H> {
 #[derive(Debug)]
 pub struct Index(usize);
 
+/// An index, and its place in `known`.
+#[derive(Clone, Copy)]
+struct Place {
+    index: usize,
+    at: usize,
+}
+
+impl Place {
+    /// That of a thread without an index.
+    const NONE: Self = Self::of(0);
+
+    const fn of(index: usize) -> Self {
+        Self { index, at: index % KNOWN }
+    }
+}
+
 std::thread_local! {
     /// The thread's index. 0 before it has one, and while its local variables are destroyed.
-    static INDEX: Cell<usize> = const { Cell::new(0) };
+    static INDEX: Cell<Place> = const { Cell::new(Place::NONE) };
     static OWNED: Index = {
         let index = Index::new();
-        INDEX.set(index.0);
+        INDEX.set(Place::of(index.0));
         index
     };
 }
@@ -264,9 +281,9 @@ impl Index {
     }
 
     #[inline(always)]
-    fn of_this_thread() -> usize {
+    fn of_this_thread() -> Place {
         // `try_with` is inlined, `get` is not.
-        INDEX.try_with(Cell::get).unwrap_or(0)
+        INDEX.try_with(Cell::get).unwrap_or(Place::NONE)
     }
 
     /// The index of this thread, from now on until it ends. `None` if it is ending.
@@ -278,7 +295,7 @@ impl Index {
     #[inline(never)]
     fn give_back(&self) {
         // Of the thread that ends, unless it is borrowed: then it is 0 already.
-        INDEX.set(0);
+        INDEX.set(Place::NONE);
         indices().0.push(self.0);
     }
 }

@@ -203,6 +203,13 @@ impl Barrier {
         }
     }
 
+    /// The light fence, and then a relaxed load.
+    #[track_caller]
+    pub fn light_look(self, value: &AtomicU64) -> u64 {
+        self.light();
+        value.load(Ordering::Relaxed)
+    }
+
     /// The light fence, and then whether a relaxed load finds one of the bits `mask`. If so, there
     /// may have been no fence.
     #[track_caller]

@@ -57,6 +57,14 @@ impl Barrier {
         value.load(Ordering::Relaxed) == expected
     }
 
+    /// The light fence, if that costs nothing, and then a relaxed load. Otherwise there may have
+    /// been no fence.
+    #[inline(always)]
+    pub fn light_look(self, value: &AtomicU64) -> u64 {
+        compiler_fence(Ordering::SeqCst);
+        value.load(Ordering::Relaxed)
+    }
+
     /// The light fence, if that costs nothing, and then whether a relaxed load finds one of the
     /// bits `mask`. If so, there may have been no fence. Where the light fence is not free, the
     /// bits must always be set.

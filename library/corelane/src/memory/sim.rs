@@ -206,6 +206,13 @@ impl Barrier {
         value.load(Ordering::Relaxed) == expected
     }
 
+    /// The light fence, and then a relaxed load.
+    #[track_caller]
+    pub fn light_look(self, value: &AtomicU64) -> u64 {
+        self.light();
+        value.load(Ordering::Relaxed)
+    }
+
     /// The light fence, and then whether a relaxed load finds one of the bits `mask`.
     #[track_caller]
     pub fn light_has(self, value: &AtomicU64, mask: u64) -> bool {
