@@ -392,8 +392,8 @@ impl<H> User<H> {
         // SAFETY: the seat lives as long as the lease.
         let (seat, lease) = (unsafe { seat.as_ref() }, &*self.lease);
         let mark = seat.begin_use();
-        let found = self.word.1.light_look(&self.word.0);
-        if found != seat.known_word() && !gain(seat, lease) {
+        let holds = self.word.1.light_finds(&self.word.0, || seat.known_word());
+        if !holds && !gain(seat, lease) {
             return Err(work);
         }
         // SAFETY: between the begin and the end of the use.
@@ -432,7 +432,7 @@ impl<H> User<H> {
         // SAFETY: the seat lives as long as the lease.
         let (seat, word) = (unsafe { seat.as_ref() }, &*self.word);
         let mark = seat.begin_use();
-        let holds = word.1.light_look(&word.0) == seat.known_word();
+        let holds = word.1.light_finds(&word.0, || seat.known_word());
         // SAFETY: between the begin and the end of the use.
         let is_done = holds && unsafe { self.lease.run(work) };
         seat.end_use(mark + 1);

@@ -195,19 +195,13 @@ impl Barrier {
     /// The light fence, and then whether a relaxed load finds `expected`. If not, there may have
     /// been no fence.
     #[track_caller]
-    pub fn light_finds(self, value: &AtomicU64, expected: u64) -> bool {
+    pub fn light_finds(self, value: &AtomicU64, expected: impl FnOnce() -> u64) -> bool {
+        let expected = expected();
         // As in `light_load`.
         value.load(Ordering::Relaxed) == expected && {
             self.light();
             value.load(Ordering::Relaxed) == expected
         }
-    }
-
-    /// The light fence, and then a relaxed load.
-    #[track_caller]
-    pub fn light_look(self, value: &AtomicU64) -> u64 {
-        self.light();
-        value.load(Ordering::Relaxed)
     }
 
     /// The light fence, and then whether a relaxed load finds one of the bits `mask`. If so, there

@@ -52,17 +52,10 @@ impl Barrier {
     /// The light fence, if that costs nothing, and then whether a relaxed load finds `expected`. If
     /// not, there may have been no fence.
     #[inline(always)]
-    pub fn light_finds(self, value: &AtomicU64, expected: u64) -> bool {
+    pub fn light_finds(self, value: &AtomicU64, expected: impl FnOnce() -> u64) -> bool {
         compiler_fence(Ordering::SeqCst);
-        value.load(Ordering::Relaxed) == expected
-    }
-
-    /// The light fence, if that costs nothing, and then a relaxed load. Otherwise there may have
-    /// been no fence.
-    #[inline(always)]
-    pub fn light_look(self, value: &AtomicU64) -> u64 {
-        compiler_fence(Ordering::SeqCst);
-        value.load(Ordering::Relaxed)
+        // Read after the value: an instruction can compare it in memory.
+        value.load(Ordering::Relaxed) == expected()
     }
 
     /// The light fence, if that costs nothing, and then whether a relaxed load finds one of the

@@ -201,16 +201,9 @@ impl Barrier {
 
     /// The light fence, and then whether a relaxed load finds `expected`.
     #[track_caller]
-    pub fn light_finds(self, value: &AtomicU64, expected: u64) -> bool {
+    pub fn light_finds(self, value: &AtomicU64, expected: impl FnOnce() -> u64) -> bool {
         self.light();
-        value.load(Ordering::Relaxed) == expected
-    }
-
-    /// The light fence, and then a relaxed load.
-    #[track_caller]
-    pub fn light_look(self, value: &AtomicU64) -> u64 {
-        self.light();
-        value.load(Ordering::Relaxed)
+        value.load(Ordering::Relaxed) == expected()
     }
 
     /// The light fence, and then whether a relaxed load finds one of the bits `mask`.

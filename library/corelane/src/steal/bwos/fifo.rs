@@ -333,7 +333,7 @@ impl<T> Worker<T> {
                 head = self.end.header().head.load(Ordering::Relaxed);
             }
             self.end.header().head.store(head + 1, Ordering::Relaxed);
-            if !self.front.barrier.light_finds(self.front.block.word(), self.front.expected) {
+            if !self.front.barrier.light_finds(self.front.block.word(), || self.front.expected) {
                 let (front, blocks) = (self.front.clone(), self.end.slots().clone());
                 let (front, is_there) = without_unwinding(move || front.look(&blocks, head));
                 self.front = front;

@@ -267,7 +267,7 @@ impl<T> Worker<T> {
         let (position, shared) = (top - 1, &self.end.header().top);
         // Release ↔ Acquire in `try_seize`: the items below.
         shared.store(position, Ordering::Release);
-        if !self.here.barrier.light_finds(self.here.block.word(), self.here.expected) {
+        if !self.here.barrier.light_finds(self.here.block.word(), || self.here.expected) {
             let (here, blocks) = (self.here.clone(), self.end.slots().clone());
             self.here = without_unwinding(move || here.look(&blocks, position));
             if position < self.here.base {
