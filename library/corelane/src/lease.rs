@@ -9,7 +9,7 @@
 //!
 //! # What else is asked through the word
 //!
-//! Threads that use no value may ask each user for [attention](Word::ask), before and after its
+//! Threads that use no value may ask each user for attention (`Word::ask`), before and after its
 //! uses: a sleeper that the user has to wake, or the end of a channel. So the user looks at one
 //! word, which nobody writes as long as nothing happens. The asking thread has the heavy fence
 //! after it has asked, and then it looks at what the users do.
