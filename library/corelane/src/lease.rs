@@ -32,7 +32,6 @@
 //! many times in a row, leases become long again.
 
 use alloc::boxed::Box;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::cell::Cell;
 use core::fmt;
@@ -44,7 +43,8 @@ use crate::memory::{
     AtomicPtr, AtomicU64, Barrier, Mutex, Ordering, UnsafeCell, limit, own_load, pause,
 };
 use crate::pad::Padded;
-use crate::region::{MOST_ENDS, no_memory};
+use crate::queue::CapacityError;
+use crate::region::{Counted, MOST_ENDS, no_memory};
 
 /// Uses after which a holder gives the value up, if others wait.
 const RUN: u64 = limit(256, 1);
@@ -216,7 +216,7 @@ impl Drop for Seats {
 
 /// A value, and which tenant may use it.
 struct Lease<H> {
-    word: Arc<Word>,
+    word: Counted<Word>,
     tenants: AtomicU64,
     seats: Seats,
     /// Empty while the only user has the value itself.
@@ -262,7 +262,7 @@ unsafe impl<H: Send> Sync for Lease<H> {}
 
 impl<H> Lease<H> {
     /// The lease of a value that its only user has itself.
-    fn new(word: Arc<Word>) -> Self {
+    fn new(word: Counted<Word>) -> Self {
         Self { word, tenants: AtomicU64::new(0), seats: Seats::new(), value: UnsafeCell::new(None) }
     }
 
@@ -327,8 +327,8 @@ pub struct User<H> {
     /// `None` while this is the only user.
     seat: Cell<Option<NonNull<Seat>>>,
     /// That of the lease.
-    word: Arc<Word>,
-    lease: Arc<Lease<H>>,
+    word: Counted<Word>,
+    lease: Counted<Lease<H>>,
 }
 
 // SAFETY: a user has the value or shares it by the lease, and its seat alone.
@@ -341,11 +341,17 @@ impl<H> fmt::Debug for User<H> {
 }
 
 impl<H> User<H> {
-    /// The only user of `value`.
-    pub fn new(value: H) -> Self {
-        let word = Arc::new(Word::new());
-        let lease = Arc::new(Lease::new(word.clone()));
-        Self { own: MaybeUninit::new(value), seat: Cell::new(None), word, lease }
+    /// The only user of `value`. `None` if there is no memory for what users share.
+    pub fn new(value: H) -> Option<Self> {
+        let word = Counted::new(Word::new())?;
+        let lease = Counted::new(Lease::new(word.clone()))?;
+        Some(Self { own: MaybeUninit::new(value), seat: Cell::new(None), word, lease })
+    }
+
+    /// The only user of the handle of a queue.
+    pub(crate) fn of_handle(handle: H) -> Result<Self, CapacityError> {
+        let bytes = size_of::<Lease<H>>();
+        Self::new(handle).ok_or(CapacityError::OutOfMemory { bytes })
     }
 
     /// Uses the value. `None` if another user is using it, or has just got it. `work` also says
@@ -466,7 +472,7 @@ impl<H> User<H> {
 
     /// Where this user looks.
     #[cfg(feature = "std")]
-    pub(crate) fn word(&self) -> Arc<Word> {
+    pub(crate) fn word(&self) -> Counted<Word> {
         self.word.clone()
     }
 

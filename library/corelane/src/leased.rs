@@ -125,11 +125,9 @@ pub(crate) fn lease<T, Q: Queue<T>>(
 ) -> Built<Producer<T, Q>, Consumer<T, Q>> {
     let (capacity, slots, backing) = (tx.capacity(), tx.slots(), tx.backing());
     let header = Header { capacity, slots, backing, items: PhantomData };
+    let (tx, rx) = (User::of_handle(tx)?, User::of_handle(rx)?);
     let (sender, receiver) = ends(Memory::Heap, (), header)?;
-    Ok((
-        Producer { queue: User::new(tx), end: sender },
-        Consumer { queue: User::new(rx), end: receiver },
-    ))
+    Ok((Producer { queue: tx, end: sender }, Consumer { queue: rx, end: receiver }))
 }
 
 /// A sending side.

@@ -27,7 +27,7 @@ pub(crate) fn models() -> Vec<Model> {
 
 /// Two users of a number. loom checks that no two threads use the number at the same time.
 fn two_users() -> (User<u64>, User<u64>) {
-    let user = User::new(0);
+    let user = User::new(0).expect("there is memory");
     let other = user.duplicate();
     (user, other)
 }

@@ -16,6 +16,7 @@ use crate::exact::{self, Positions};
 use crate::lease::{User, Word};
 use crate::line_ring::LineRing;
 use crate::queue::{CapacityError, Config, TryPopError, TryPushError};
+use crate::region::Counted;
 use crate::segmented;
 
 /// A message in a queue.
@@ -76,23 +77,23 @@ pub(super) fn bounded<T>(capacity: usize) -> Ends<T> {
         return Ok((Tx::none(), Rx::none(), Kind::Rendezvous(Box::default())));
     }
     let ring = segmented::one_ring::<Item<T>, LineRing>(Config::new(capacity))?;
-    Ok(of(ring, capacity))
+    of(ring, capacity)
 }
 
 /// Both ends of a queue that is never full.
 pub(super) fn unbounded<T>() -> Ends<T> {
     let ring = (RING_BYTES / size_of::<T>().max(1)).clamp(32, 512);
     let rings = segmented::queue_with(Config::new(ring))?;
-    Ok(of(rings, usize::MAX))
+    of(rings, usize::MAX)
 }
 
 fn of<T>(
     rings: (segmented::Producer<Item<T>>, segmented::Consumer<Item<T>>),
     capacity: usize,
-) -> (Tx<T>, Rx<T>, Kind<T>) {
+) -> Ends<T> {
     let (tx, rx) = exact::of(rings, capacity);
     let kind = Kind::Queue { positions: tx.positions(), capacity };
-    (Uses::new(tx), Uses::new(rx), kind)
+    Ok((Uses::new(tx)?, Uses::new(rx)?, kind))
 }
 
 impl<T> Kind<T> {
@@ -142,8 +143,8 @@ pub(super) struct Uses<H> {
 }
 
 impl<H> Uses<H> {
-    fn new(handle: H) -> Self {
-        Self::of(User::new(handle))
+    fn new(handle: H) -> Result<Self, CapacityError> {
+        User::of_handle(handle).map(Self::of)
     }
 
     fn of(user: User<H>) -> Self {
@@ -188,7 +189,7 @@ impl<H> Uses<H> {
     }
 
     /// As [`User::word`].
-    pub(super) fn word(&self) -> Option<Arc<Word>> {
+    pub(super) fn word(&self) -> Option<Counted<Word>> {
         // SAFETY: as in `use_by`.
         unsafe { &*self.user.get() }.as_ref().map(User::word)
     }

@@ -1,3 +1,5 @@
+// Above 500 lines: the wait of each side, and all futures, streams and sinks that make it.
+
 //! Sending and receiving in tasks.
 
 use core::future::Future;

@@ -2,6 +2,7 @@
 //! inside.
 
 mod alloc;
+mod counted;
 mod end;
 mod lend;
 #[cfg_attr(
@@ -20,6 +21,7 @@ pub(crate) mod shared;
 mod slots;
 
 pub(crate) use alloc::{no_memory, try_box, try_empty_box};
+pub(crate) use counted::Counted;
 pub(crate) use end::{End, ends, most_slots, slots_for, slots_up_to};
 pub(crate) use lend::LendableSlots;
 pub(crate) use presence::MOST_ENDS;

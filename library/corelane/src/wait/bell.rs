@@ -20,7 +20,6 @@
 //! lost.
 
 use alloc::collections::BTreeMap;
-use alloc::sync::Arc;
 use core::task::{Poll, Waker};
 use core::{fmt, iter, mem};
 
@@ -28,6 +27,7 @@ use super::budget::Budget;
 use crate::lease::Word;
 use crate::memory::{AtomicU64, Barrier, Mutex, Ordering, fence, limit};
 use crate::pad::Padded;
+use crate::region::Counted;
 use crate::unwind::{PanicPayload, call_each, catch_each, go_on};
 
 /// Where threads and tasks sleep until a thread rings.
@@ -39,7 +39,7 @@ pub struct Bell {
     in_vain: AtomicU64,
     sleepers: Mutex<Sleepers>,
     /// Asked for attention while ringers have to look here. They look there only.
-    word: Option<Arc<Word>>,
+    word: Option<Counted<Word>>,
 }
 
 /// Ringers must have a `SeqCst` fence.
@@ -97,7 +97,7 @@ impl Default for Bell {
 
 impl Bell {
     /// As [`default`](Self::default). Users of `word` ring if they are asked for attention there.
-    pub(crate) fn of(word: Option<Arc<Word>>) -> Self {
+    pub(crate) fn of(word: Option<Counted<Word>>) -> Self {
         Self {
             sleeping: Padded(AtomicU64::new(0)),
             barrier: Barrier::new(),
