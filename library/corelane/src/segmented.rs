@@ -261,9 +261,7 @@ impl<T: Send, Q: SingleQueue<T>> Producer<T, Q> {
         without_unwinding(|| drop((tx, next)));
         false
     }
-}
 
-impl<T: Send, Q: SingleQueue<T>> Producer<T, Q> {
     /// As [`go_on`](Self::go_on), of a handle that is in memory anyway: a call, so that rings are
     /// not moved by the caller.
     #[cold]

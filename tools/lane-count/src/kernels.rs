@@ -66,8 +66,8 @@ fn queues(all: &mut All) {
     });
 }
 
-/// The calls of a channel of corelane.
-macro_rules! channel {
+/// The calls of threads, as most channels name them.
+macro_rules! threads {
     ($all:expr, $name:literal, $make:expr) => {
         $all.add(
             $name,
@@ -76,7 +76,14 @@ macro_rules! channel {
             |rx| rx.recv().ok(),
             |tx, n| tx.try_send(n).is_err(),
             |rx| rx.try_recv().is_err(),
-        );
+        )
+    };
+}
+
+/// The calls of a channel of corelane.
+macro_rules! channel {
+    ($all:expr, $name:literal, $make:expr) => {
+        threads!($all, $name, $make);
         $all.tasks(
             $name,
             || alone($make),
@@ -119,30 +126,9 @@ fn channels(all: &mut All) {
 }
 
 fn peers(all: &mut All) {
-    all.add(
-        "std",
-        || alone(std::sync::mpsc::sync_channel(CAPACITY)),
-        |tx, n| tx.send(n).is_ok(),
-        |rx| rx.recv().ok(),
-        |tx, n| tx.try_send(n).is_err(),
-        |rx| rx.try_recv().is_err(),
-    );
-    all.add(
-        "crossbeam-channel",
-        || alone(crossbeam::channel::bounded(CAPACITY)),
-        |tx, n| tx.send(n).is_ok(),
-        |rx| rx.recv().ok(),
-        |tx, n| tx.try_send(n).is_err(),
-        |rx| rx.try_recv().is_err(),
-    );
-    all.add(
-        "crossfire",
-        || alone(crossfire::mpmc::bounded_blocking::<u64>(CAPACITY)),
-        |tx, n| tx.send(n).is_ok(),
-        |rx| rx.recv().ok(),
-        |tx, n| tx.try_send(n).is_err(),
-        |rx| rx.try_recv().is_err(),
-    );
+    threads!(all, "std", std::sync::mpsc::sync_channel(CAPACITY));
+    threads!(all, "crossbeam-channel", crossbeam::channel::bounded(CAPACITY));
+    threads!(all, "crossfire", crossfire::mpmc::bounded_blocking::<u64>(CAPACITY));
     all.tasks(
         "crossfire",
         || alone(crossfire::mpmc::bounded_async::<u64>(CAPACITY)),
@@ -165,14 +151,7 @@ fn peers(all: &mut All) {
         async |rx| rx.recv().await.ok(),
         |tx, n| tx.try_send(n) == Ok(true),
     );
-    all.add(
-        "flume",
-        || alone(flume::bounded(CAPACITY)),
-        |tx, n| tx.send(n).is_ok(),
-        |rx| rx.recv().ok(),
-        |tx, n| tx.try_send(n).is_err(),
-        |rx| rx.try_recv().is_err(),
-    );
+    threads!(all, "flume", flume::bounded(CAPACITY));
     all.tasks(
         "flume",
         || alone(flume::bounded(CAPACITY)),

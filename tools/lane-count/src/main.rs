@@ -29,9 +29,10 @@ const PROGRESS: &str = "{bar:30} {pos}/{len} {msg}";
 const SAME: f64 = 0.02;
 /// The least difference that is told.
 const ROUNDING: f64 = 0.1;
-const READING: &str = "Of a send and a receive that succeed: instructions, reads and writes of memory. Then instructions \
-    of a receive that finds nothing and of a send that finds no room; of a send and a receive in a task, ready at once; \
-    and of a receive in a task that waits and is woken, with the send.";
+const READING: &str = "Of a send and a receive that succeed: instructions, reads and writes of \
+    memory. Then instructions of a receive that finds nothing and of a send that finds no room; \
+    of a send and a receive in a task, ready at once; and of a receive in a task that waits and is \
+    woken, with the send.";
 
 /// Counts the instructions, reads and writes of a send and a receive, with Valgrind's cachegrind.
 ///
