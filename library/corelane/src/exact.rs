@@ -205,10 +205,10 @@ impl<P> Producer<P> {
 }
 
 impl<C> Consumer<C> {
-    /// Counts an item that was popped.
+    /// Counts items that were popped.
     #[inline(always)] // as the inner queue's calls
-    fn count(&mut self) {
-        let popped = own_load(&self.shared.popped).wrapping_add(1);
+    fn count(&mut self, n: u64) {
+        let popped = own_load(&self.shared.popped).wrapping_add(n);
         // Release ↔ Acquire in `Positions::popped`: the inner queue's slots have come back.
         self.shared.popped.store(popped, Ordering::Release);
     }
@@ -278,13 +278,27 @@ impl<P: Empties> Empties for Producer<P> {
     }
 }
 
+impl<C: queue::Consumer> Consumer<C> {
+    /// Pops up to `most` items, and returns their number. Their room comes back after the last one.
+    /// `each` doesn't panic.
+    #[cfg(feature = "std")]
+    pub(crate) fn pop_run(&mut self, most: usize, each: impl FnMut(C::Item)) -> usize {
+        let popped = (0..most).map_while(|_| self.queue.try_pop().ok());
+        let taken = popped.map(each).count();
+        if taken > 0 {
+            self.count(taken as u64);
+        }
+        taken
+    }
+}
+
 impl<C: queue::Consumer> queue::Consumer for Consumer<C> {
     type Item = C::Item;
 
     #[inline(always)] // as the inner queue's
     fn try_pop(&mut self) -> Result<C::Item, TryPopError> {
         let item = self.queue.try_pop()?;
-        self.count();
+        self.count(1);
         Ok(item)
     }
 
@@ -313,7 +327,7 @@ impl<C: Fills> Fills for Consumer<C> {
     #[inline(always)] // as `try_pop`
     fn pop_into(&mut self, item: &mut Carrier<C::Item>) -> Result<(), TryPopError> {
         self.queue.pop_into(item)?;
-        self.count();
+        self.count(1);
         Ok(())
     }
 
@@ -321,7 +335,7 @@ impl<C: Fills> Fills for Consumer<C> {
     fn pop_quickly(&mut self, item: &mut Carrier<C::Item>) -> bool {
         let is_done = self.queue.pop_quickly(item);
         if is_done {
-            self.count();
+            self.count(1);
         }
         is_done
     }

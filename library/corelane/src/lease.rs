@@ -9,10 +9,11 @@
 //!
 //! # What else is asked through the word
 //!
-//! Threads that use no value may ask each user for attention (`Word::ask`), before and after its
-//! uses: a sleeper that the user has to wake, or the end of a channel. So the user looks at one
-//! word, which nobody writes as long as nothing happens. The asking thread has the heavy fence
-//! after it has asked, and then it looks at what the users do.
+//! Threads that use no value may ask each user for attention: after each use, for a sleeper that
+//! the user has to wake (`Word::ask`); or before and after it, because a channel was closed
+//! (`Word::stop`). So the user looks at one word, which nobody writes as long as nothing happens.
+//! The asking thread has the heavy fence after it has asked, and then it looks at what the users
+//! do.
 //!
 //! # Why two tenants never use the value at the same time
 //!
@@ -21,7 +22,7 @@
 //! former holder's `steps`: it takes the lease only if they are even, or if it was the holder
 //! itself. Between its two accesses the holder has the light fence of a `Barrier`, and the other
 //! tenant has the heavy fence. So the holder sees that the lease is revoked, or the other tenant
-//! sees that the holder is at work. No value of `word` occurs twice: each lease has a number, of 44
+//! sees that the holder is at work. No value of `word` occurs twice: each lease has a number, of 43
 //! bits.
 //!
 //! # Short leases
@@ -39,9 +40,7 @@ use core::mem::MaybeUninit;
 use core::ptr::{self, NonNull};
 
 use crate::carrier::{By, Use};
-use crate::memory::{
-    AtomicPtr, AtomicU64, Barrier, Mutex, Ordering, UnsafeCell, limit, own_load, pause,
-};
+use crate::memory::{AtomicPtr, AtomicU64, Barrier, Mutex, Ordering, UnsafeCell, limit, pause};
 use crate::pad::Padded;
 use crate::queue::CapacityError;
 use crate::region::{Counted, MOST_ENDS, no_memory};
@@ -83,16 +82,20 @@ const LEASED: u64 = 1;
 const REVOKED: u64 = 2;
 /// Others wait for the value.
 const WANTED: u64 = 4;
-/// Each user is asked for attention. No part of the lease.
+/// Each user is asked for attention after a use. No part of the lease, as the next one.
 const ATTENTION: u64 = 8;
+/// Each user is asked for attention before and after a use.
+const STOPPED: u64 = 16;
+/// Each user is asked for attention after a use.
+const ASKED: u64 = ATTENTION | STOPPED;
 /// The seat of the holder.
 const SEAT: u64 = (MOST_ENDS - 1) << SEAT_AT;
-const SEAT_AT: u32 = 4;
+const SEAT_AT: u32 = 5;
 /// One lease more: the number of the lease is above all else.
 const LEASE: u64 = MOST_ENDS << SEAT_AT;
 
 /// The `word` of a tenant without a lease: no lease has it.
-const NO_LEASE: u64 = !ATTENTION;
+const NO_LEASE: u64 = u64::MAX;
 /// The end of a lease that nobody else wants.
 const NEVER: u64 = u64::MAX;
 
@@ -110,26 +113,48 @@ fn in_state(word: u64, state: u64) -> u64 {
 
 /// The word that users look at: the state of the lease, its holder's seat, and its number. And
 /// whether users are asked for attention.
-pub(crate) struct Word(Padded<AtomicU64>, Barrier);
+pub(crate) struct Word {
+    bits: Padded<AtomicU64>,
+    barrier: Barrier,
+}
 
 impl Word {
     fn new() -> Self {
         let barrier = Barrier::new();
         // Where the light fence is no light one, users always come: they have it then.
-        let asked = if barrier.is_light() { 0 } else { ATTENTION };
-        Self(Padded(AtomicU64::new(FREE | asked)), barrier)
+        let asked = if barrier.is_light() { 0 } else { STOPPED };
+        Self { bits: Padded(AtomicU64::new(FREE | asked)), barrier }
     }
 
-    /// Asks all users for attention, or does so no more. After it has asked, the caller needs the
-    /// heavy fence.
+    /// Asks all users for attention after their uses, or does so no more. After it has asked, the
+    /// caller needs the heavy fence.
     #[cfg(feature = "std")]
     pub(crate) fn ask(&self, is_asked: bool) {
         // Relaxed, all: the fences order them.
-        if is_asked {
-            self.0.fetch_or(ATTENTION, Ordering::Relaxed);
-        } else if self.1.is_light() {
-            self.0.fetch_and(!ATTENTION, Ordering::Relaxed);
-        }
+        match is_asked {
+            true => self.bits.fetch_or(ATTENTION, Ordering::Relaxed),
+            false => self.bits.fetch_and(!ATTENTION, Ordering::Relaxed),
+        };
+    }
+
+    /// As [`ask`](Self::ask), for ever, and also before their uses.
+    #[cfg(feature = "std")]
+    pub(crate) fn stop(&self) {
+        self.bits.fetch_or(STOPPED, Ordering::Relaxed);
+    }
+
+    /// The light fence, and then whether one of these bits is set. If so, there may have been no
+    /// fence.
+    #[inline(always)]
+    fn has(&self, mask: u64) -> bool {
+        self.barrier.light_has(&self.bits, mask)
+    }
+
+    /// The light fence, and then whether the tenant of a seat, which is the caller, has the lease.
+    /// If not, there may have been no fence.
+    #[inline(always)]
+    fn is_known(&self, seat: &Seat) -> bool {
+        self.barrier.light_finds(&self.bits, || seat.known_word())
     }
 }
 
@@ -137,7 +162,8 @@ impl Word {
 #[repr(align(128))]
 struct Seat {
     /// Twice the number of uses, about. Odd during a use.
-    steps: AtomicU64,
+    steps: Padded<AtomicU64>,
+    /// Not in the line that others read.
     tenant: UnsafeCell<Tenant>,
 }
 
@@ -268,11 +294,11 @@ impl<H> Lease<H> {
 
     #[inline(always)]
     fn word(&self) -> &AtomicU64 {
-        &self.word.0
+        &self.word.bits
     }
 
     fn barrier(&self) -> Barrier {
-        self.word.1
+        self.word.barrier
     }
 
     /// The steps of the tenant in a seat.
@@ -398,7 +424,7 @@ impl<H> User<H> {
         // SAFETY: the seat lives as long as the lease.
         let (seat, lease) = (unsafe { seat.as_ref() }, &*self.lease);
         let mark = seat.begin_use();
-        let holds = self.word.1.light_finds(&self.word.0, || seat.known_word());
+        let holds = self.word.is_known(seat);
         if !holds && !gain(seat, lease) {
             return Err(work);
         }
@@ -432,17 +458,18 @@ impl<H> User<H> {
         }
         let Some(seat) = seat else {
             // SAFETY: the only user has the value.
-            let is_done = !self.is_asked() && work.run(unsafe { self.own.assume_init_mut() });
+            let is_done =
+                !self.word.has(STOPPED) && work.run(unsafe { self.own.assume_init_mut() });
             return is_done.then(|| self.is_asked());
         };
         // SAFETY: the seat lives as long as the lease.
         let (seat, word) = (unsafe { seat.as_ref() }, &*self.word);
         let mark = seat.begin_use();
-        let holds = word.1.light_finds(&word.0, || seat.known_word());
+        let holds = word.is_known(seat);
         // SAFETY: between the begin and the end of the use.
         let is_done = holds && unsafe { self.lease.run(work) };
         seat.end_use(mark + 1);
-        is_done.then(|| mark + 1 >= seat.end() || word.1.light_has(&word.0, ATTENTION))
+        is_done.then(|| mark + 1 >= seat.end() || word.has(ASKED))
     }
 
     /// As [`give_quickly`](Self::give_quickly), by a closure. For the models.
@@ -467,7 +494,7 @@ impl<H> User<H> {
     /// user has done.
     #[inline(always)]
     pub(crate) fn is_asked(&self) -> bool {
-        self.word.1.light_has(&self.word.0, ATTENTION)
+        self.word.has(ASKED)
     }
 
     /// Where this user looks.
@@ -544,7 +571,7 @@ fn gain<H>(seat: &Seat, lease: &Lease<H>) -> bool {
 #[inline(never)]
 fn is_last_use<H>(seat: &Seat, lease: &Lease<H>, is_done: bool) -> bool {
     // SAFETY: the caller has the seat.
-    seat.tenant.with_mut(|tenant| unsafe { (*tenant).is_last_use(seat, lease, is_done) })
+    seat.tenant.with_mut(|tenant| unsafe { (*tenant).is_last_use(lease, is_done) })
 }
 
 /// The value, for the only user.
@@ -579,8 +606,8 @@ fn leave<H>(seat: &Seat, lease: &Lease<H>) {
 
 impl Seat {
     fn new(index: usize) -> Self {
-        let tenant = Tenant { index, word: NO_LEASE, end: NEVER, run: RUN, fenced: NO_LEASE };
-        Self { steps: AtomicU64::new(0), tenant: UnsafeCell::new(tenant) }
+        let tenant = UnsafeCell::new(Tenant::new(index, 0));
+        Self { steps: Padded(AtomicU64::new(0)), tenant }
     }
 
     /// `word` while the tenant of this seat, which is the caller, has the lease.
@@ -600,8 +627,7 @@ impl Seat {
     /// Makes the steps odd, and returns them.
     #[inline(always)]
     fn begin_use(&self) -> u64 {
-        // Odd already after a use that has panicked.
-        let mark = own_load(&self.steps) | 1;
+        let mark = self.before() + 1;
         // Relaxed: the fence orders it before the look at the word.
         self.steps.store(mark, Ordering::Relaxed);
         mark
@@ -610,14 +636,24 @@ impl Seat {
     /// Makes the steps even.
     #[inline(always)]
     fn end_use(&self, steps: u64) {
+        self.show(steps);
+        // SAFETY: the caller has the seat.
+        self.tenant.with_mut(|tenant| unsafe { (*tenant).steps = steps });
+    }
+
+    /// Shows even steps to others.
+    #[inline(always)]
+    fn show(&self, steps: u64) {
         // Release ↔ Acquire in `Lease::steps`: the value, also that of an earlier use, whose store
         // this one overwrites.
         self.steps.store(steps, Ordering::Release);
     }
 
     /// The steps before this use.
+    #[inline(always)]
     fn before(&self) -> u64 {
-        own_load(&self.steps) & !1
+        // SAFETY: the caller has the seat.
+        self.tenant.with(|tenant| unsafe { (*tenant).steps })
     }
 }
 
@@ -625,7 +661,9 @@ impl Seat {
 struct Tenant {
     /// Of its seat.
     index: usize,
-    /// `word` while this tenant has the lease, without [`ATTENTION`].
+    /// Those of its seat after the last use: even, also if a use has panicked.
+    steps: u64,
+    /// `word` while this tenant has the lease, without [`STOPPED`].
     word: u64,
     /// The steps at which to give the value up.
     end: u64,
@@ -636,16 +674,20 @@ struct Tenant {
 }
 
 impl Tenant {
-    /// Another tenant has had the seat, or none.
-    fn begin(&mut self) {
-        *self = Self { index: self.index, word: NO_LEASE, end: NEVER, run: RUN, fenced: NO_LEASE };
+    fn new(index: usize, steps: u64) -> Self {
+        Self { index, steps, word: NO_LEASE, end: NEVER, run: RUN, fenced: NO_LEASE }
     }
 
-    fn is_last_use<H>(&mut self, seat: &Seat, lease: &Lease<H>, is_done: bool) -> bool {
+    /// Another tenant has had the seat, or none.
+    fn begin(&mut self) {
+        *self = Self::new(self.index, self.steps);
+    }
+
+    fn is_last_use<H>(&mut self, lease: &Lease<H>, is_done: bool) -> bool {
         if !is_done && self.end != NEVER {
             self.end = self.end.saturating_sub(2 * (VAIN - 1));
         }
-        if seat.before() < self.end {
+        if self.steps < self.end {
             return false;
         }
         let is_last = lease.has_one_tenant();
@@ -671,7 +713,7 @@ impl Tenant {
 
     /// Whether `word` says that this tenant has the lease that it was last known to have.
     fn has(&self, word: u64) -> bool {
-        let others = WANTED | ATTENTION;
+        let others = WANTED | ASKED;
         self.word != NO_LEASE && (word | others) == (self.word | others)
     }
 
@@ -681,19 +723,19 @@ impl Tenant {
         lease.barrier().light();
         // Acquire ↔ Release in `give_up` and `take`: the value, and the holder's steps.
         let mut word = lease.word().load(Ordering::Acquire);
-        let before = seat.before();
+        let before = self.steps;
         if self.has(word) {
             if (word & !self.word) & WANTED != 0 {
                 self.end = if lease.has_one_tenant() { 0 } else { before + 2 * self.run };
             }
-            self.word = word & !ATTENTION;
+            self.word = word & !STOPPED;
             return true;
         }
         self.word = NO_LEASE;
-        if self.may_take(lease, word, 0) && self.take(seat, lease, word) {
+        if self.may_take(lease, word, 0) && self.take(lease, word) {
             return true;
         }
-        seat.end_use(before);
+        seat.show(before);
         let tenants = lease.tenants.load(Ordering::Relaxed);
         let interval = (SELDOM * tenants).min(MOST_SELDOM);
         let mut wait = LeaseWait { interval, overdue: interval, ..LeaseWait::default() };
@@ -708,10 +750,10 @@ impl Tenant {
             if self.may_take(lease, word, wait.waited) {
                 // Relaxed: the exchange in `take` releases it.
                 seat.steps.store(before + 1, Ordering::Relaxed);
-                if self.take(seat, lease, word) {
+                if self.take(lease, word) {
                     return true;
                 }
-                seat.end_use(before);
+                seat.show(before);
             }
         }
         false
@@ -736,7 +778,7 @@ impl Tenant {
     fn is_let_go<H>(&mut self, lease: &Lease<H>, word: u64) -> bool {
         // One fence is enough for a revoked lease: no later use of its holder begins, and the use
         // that has begun keeps `steps` odd until it ends.
-        let revoked = word & !ATTENTION;
+        let revoked = word & !ASKED;
         if self.fenced != revoked {
             if !lease.barrier().heavy() {
                 return false;
@@ -747,7 +789,7 @@ impl Tenant {
     }
 
     /// Takes a lease that no tenant has.
-    fn take<H>(&mut self, seat: &Seat, lease: &Lease<H>, word: u64) -> bool {
+    fn take<H>(&mut self, lease: &Lease<H>, word: u64) -> bool {
         let mine = (word & !(SEAT | WANTED | STATE)).wrapping_add(LEASE)
             | (self.index as u64) << SEAT_AT
             | LEASED;
@@ -756,12 +798,12 @@ impl Tenant {
         if taken.is_err() {
             return false;
         }
-        self.word = mine & !ATTENTION;
+        self.word = mine & !STOPPED;
         let used = lease.steps(seat_of(word));
         let is_short = lease.value.with_mut(|held| {
             // SAFETY: this tenant has the value.
             let held = unsafe { (*held).as_mut().unwrap_unchecked() };
-            held.is_gained(self.index, seat.before(), word, used);
+            held.is_gained(self.index, self.steps, word, used);
             held.is_short
         });
         self.end = if is_short || lease.has_one_tenant() { 0 } else { NEVER };
@@ -778,7 +820,7 @@ struct LeaseWait {
     interval: u64,
     /// Pauses after which a wanted lease is overdue.
     overdue: u64,
-    /// The lease, at the last look, without [`ATTENTION`].
+    /// The lease, at the last look, without [`ASKED`].
     word: u64,
     /// When to look at the holder's steps.
     next: u64,
@@ -799,8 +841,8 @@ impl LeaseWait {
         let replace = |by| {
             lease.word().compare_exchange(word, by, Ordering::Relaxed, Ordering::Relaxed).is_ok()
         };
-        if word & !ATTENTION != self.word {
-            self.word = word & !ATTENTION;
+        if word & !ASKED != self.word {
+            self.word = word & !ASKED;
             (self.next, self.steps) = (self.waited + self.overdue, None);
         }
         if word & WANTED == 0 {

@@ -26,6 +26,9 @@ pub(crate) fn models() -> Vec<Model> {
     vec![
         of.model("channel_wait_for_a_message", for_a_message),
         of.model("channel_wait_for_room", for_room),
+        of.model("channel_task_waits_for_a_message", task_waits_for_a_message),
+        of.model("channel_task_waits_for_room", task_waits_for_room),
+        of.model("channel_task_waits_for_the_end", task_waits_for_the_end),
         of.model("channel_holder_sends_to_a_sleeper", holder_sends_to_a_sleeper),
         of.model("channel_holder_makes_room_for_a_sleeper", holder_makes_room_for_a_sleeper),
         of.model("channel_holder_sends_while_it_is_closed", holder_sends_while_it_is_closed),
@@ -83,6 +86,71 @@ fn for_room() -> Exploration {
         );
         assert_eq!((message, rx.recv()), (Ok(1), Ok(2)));
         drop(tx);
+    })
+}
+
+/// What `work` returns, and what a task gets that is polled meanwhile: at once, or when it is woken.
+fn beside_a_task<R: Send + 'static, F: Future + Unpin>(
+    work: impl FnOnce() -> R + Send + 'static,
+    mut future: F,
+) -> (R, F::Output) {
+    let woken = Arc::new(Woken(AtomicU64::new(0)));
+    let waker = Waker::from(woken.clone());
+    let mut poll = || Pin::new(&mut future).poll(&mut Context::from_waker(&waker));
+    let (result, first) = both(work, &mut poll);
+    let output = match first {
+        Poll::Ready(output) => output,
+        Poll::Pending => {
+            assert_eq!(woken.0.load(Ordering::Acquire), 1, "it sleeps, and nothing wakes it");
+            match poll() {
+                Poll::Ready(output) => output,
+                Poll::Pending => panic!("it was woken, and still waits"),
+            }
+        }
+    };
+    (result, output)
+}
+
+/// A task looks for a message while the sender sends it.
+fn task_waits_for_a_message() -> Exploration {
+    explore(|| {
+        let (tx, mut rx) = spsc::bounded(1);
+        let send = move || {
+            tx.send(1_u64).expect("the receiver is there");
+            tx
+        };
+        let (tx, message) = beside_a_task(send, rx.recv_async());
+        assert_eq!(message, Ok(1));
+        drop(tx);
+    })
+}
+
+/// A task looks for room while the receiver makes some.
+fn task_waits_for_room() -> Exploration {
+    explore(|| {
+        let (mut tx, rx) = spsc::bounded(1);
+        tx.send(1_u64).expect("there is room");
+        let receive = move || {
+            assert_eq!(rx.recv(), Ok(1));
+            rx
+        };
+        let (rx, sent) = beside_a_task(receive, tx.send_async(2));
+        assert!(sent.is_ok());
+        assert_eq!(rx.recv(), Ok(2));
+    })
+}
+
+/// Tasks of both sides look while the channel is closed.
+fn task_waits_for_the_end() -> Exploration {
+    explore(|| {
+        let (tx, mut rx) = spsc::bounded::<u64>(1);
+        let (_, message) = beside_a_task(move || drop(tx), rx.recv_async());
+        assert!(message.is_err());
+        drop(rx);
+        let (mut tx, rx) = spsc::bounded::<u64>(1);
+        tx.send(1).expect("there is room");
+        // It may have found the room of the message that the receiver dropped.
+        let _ = beside_a_task(move || drop(rx), tx.send_async(2));
     })
 }
 
@@ -261,21 +329,8 @@ fn one_message_in_a_task_that_moves() -> Exploration {
     explore(|| {
         let (tx, mut rx) = oneshot();
         assert!(Pin::new(&mut rx).poll(&mut Context::from_waker(Waker::noop())).is_pending());
-        let woken = Arc::new(Woken(AtomicU64::new(0)));
-        let waker = Waker::from(woken.clone());
-        let mut poll = || Pin::new(&mut rx).poll(&mut Context::from_waker(&waker));
-        let (sent, first) = both(move || tx.send(Ticket::of(0)).is_ok(), &mut poll);
+        let (sent, received) = beside_a_task(move || tx.send(Ticket::of(0)).is_ok(), rx);
         assert!(sent);
-        let received = match first {
-            Poll::Ready(received) => received,
-            Poll::Pending => {
-                assert_eq!(woken.0.load(Ordering::Acquire), 1, "it sleeps, and there is a message");
-                match poll() {
-                    Poll::Ready(received) => received,
-                    Poll::Pending => panic!("the message was sent"),
-                }
-            }
-        };
         assert_eq!(received.map(|message| message.number()), Ok(0));
     })
 }

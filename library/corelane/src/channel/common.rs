@@ -150,7 +150,7 @@ impl<T> Common<T> {
         // Release ↔ Acquire in `Closed::is_set`: what this thread did before.
         self.closed.0.store(1, Ordering::Release);
         // From now on senders look before and after they push.
-        self.items.call();
+        self.items.stop_users();
         // A sender that has not seen it has pushed its message already, or sees it after its push.
         // Without the fence, such a message stays until the channel is dropped.
         let _ = self.items.heavy_fence();

@@ -2,16 +2,14 @@
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::cell::{Cell, UnsafeCell};
-use core::mem::MaybeUninit;
 
 use super::access::Access;
 use super::common::Closed;
 use super::rendezvous::Rendezvous;
 use super::timer::Timer;
-use crate::carrier::{
-    By, Carrier, Empties, Fills, PopInto, PopQuickly, PushFrom, PushQuickly, Use,
-};
+use crate::carrier::{By, Carrier, Empties, PopInto, PopQuickly, PushFrom, PushQuickly, Use};
 use crate::exact::{self, Positions};
 use crate::lease::{User, Word};
 use crate::line_ring::LineRing;
@@ -282,24 +280,11 @@ impl<T> Rx<T> {
         }
     }
 
-    /// Moves the oldest messages into `room`. How many, and whether the receiver is asked for
-    /// attention.
-    pub(super) fn pop_run<'a>(
-        &self,
-        room: impl Iterator<Item = &'a mut MaybeUninit<T>>,
-    ) -> (usize, bool)
-    where
-        T: 'a,
-    {
+    /// Takes up to `most` of the oldest messages, for which there is room in `into`. How many, and
+    /// whether the receiver is asked for attention.
+    pub(super) fn pop_run(&self, into: &mut Vec<T>, most: usize) -> (usize, bool) {
         let run = |rx: &mut Consumer<T>| {
-            let (mut taken, mut message) = (0, Message::empty());
-            for place in room {
-                if rx.pop_into(&mut message).is_err() {
-                    break;
-                }
-                place.write(message.unpack());
-                taken += 1;
-            }
+            let taken = rx.pop_run(most, |Item(message)| into.push(message));
             (taken, taken > 0)
         };
         let run = |rx: &mut User<_>| (rx.give_in_memory(By(run)).unwrap_or(0), rx.is_asked());

@@ -3,7 +3,7 @@
 //! Sending and receiving in tasks.
 
 use core::future::Future;
-use core::mem::ManuallyDrop;
+use core::mem::{self, ManuallyDrop};
 use core::ops::Deref;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
@@ -78,10 +78,10 @@ impl<T> MayHaveBegun<T> {
         self.0.is_some()
     }
 
-    /// After a look: it may be over.
+    /// After a look: it may be over. Then there is nothing to be dropped.
     fn looked(&mut self) {
         if self.0.as_ref().is_some_and(Begun::is_over) {
-            drop(self.0.take());
+            self.0 = ManuallyDrop::new(None);
         }
     }
 }
@@ -161,7 +161,12 @@ impl<T> SendWait<T> {
             None => {
                 // A poll that has panicked may have sent it.
                 assert_unsent(message);
-                sleep.poll_task(&common.room, context.waker(), || sender.look(message))
+                let mut has_looked = false;
+                let look = || match mem::replace(&mut has_looked, true) {
+                    true => sender.look_again(message),
+                    false => sender.look(message),
+                };
+                sleep.poll_task(&common.room, context.waker(), look)
             }
         };
         begun.looked();
@@ -328,7 +333,12 @@ impl<T> RecvWait<T> {
         let Begun { sleep, waiting, alarm } = self.begun.0.get_or_insert_with(Begun::new);
         let received = match &common.kind {
             Kind::Queue { .. } => {
-                sleep.poll_task(&common.items, context.waker(), || receiver.look(&mut message))
+                let mut has_looked = false;
+                let look = || match mem::replace(&mut has_looked, true) {
+                    true => receiver.look_again(&mut message),
+                    false => receiver.look(&mut message),
+                };
+                sleep.poll_task(&common.items, context.waker(), look)
             }
             Kind::Rendezvous(meeting) => {
                 of_look(meeting.poll_recv(&mut message, waiting, context.waker()))

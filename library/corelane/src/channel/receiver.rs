@@ -12,6 +12,7 @@ use super::access::{Access, Exclusive, Shared};
 use super::common::{Common, End};
 use super::ends::{Kind, Meeting, Message, Rx};
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
+use super::operation::Operation as _;
 use super::party::meet;
 use super::{YieldingRetries, unlimited};
 use crate::memory::limit;
@@ -180,10 +181,7 @@ impl<T, A: Access> Receiver<T, A> {
         let most = most.min(RUN).min(self.len());
         // Before the run, which must not allocate memory.
         into.reserve(most);
-        let room = into.spare_capacity_mut().iter_mut().take(most);
-        let (taken, is_asked) = A::with(&self.end, |end| end.queue.pop_run(room));
-        // SAFETY: the run has filled this many places.
-        unsafe { into.set_len(into.len() + taken) };
+        let (taken, is_asked) = A::with(&self.end, |end| end.queue.pop_run(into, most));
         if is_asked {
             self.common.room.ring_for_and_catch(taken);
         }
@@ -271,6 +269,15 @@ impl<T, A: Access> Receiver<T, A> {
             Err(TryPopError::Closed) => Look::Done(Err(RecvError)),
             Err(TryPopError::Empty) => Look::NotYet,
             Err(TryPopError::Busy) => Look::Busy,
+        }
+    }
+
+    /// As [`look`](Self::look), by a task that has just looked. Takes no lease while nothing is
+    /// there.
+    pub(super) fn look_again(&self, message: &mut Message<T>) -> Look<Result<(), RecvError>> {
+        match self.is_ready(None) {
+            true => self.look(message),
+            false => Look::NotYet,
         }
     }
 

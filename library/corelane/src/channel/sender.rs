@@ -11,6 +11,7 @@ use super::access::{Access, Exclusive, Shared};
 use super::common::{Common, End};
 use super::ends::{Meeting, Message, Tx};
 use super::error::{SendError, SendTimeoutError, TrySendError};
+use super::operation::Operation as _;
 use super::party::meet;
 use super::{YieldingRetries, unlimited};
 use crate::memory::yield_now;
@@ -259,6 +260,15 @@ impl<T, A: Access> Sender<T, A> {
             Err(TryPushError::Closed(())) => Look::Done(Err(SendError(()))),
             Err(TryPushError::Full(())) => Look::NotYet,
             Err(TryPushError::Busy(())) => Look::Busy,
+        }
+    }
+
+    /// As [`look`](Self::look), by a task that has just looked. Takes no lease while there is no
+    /// room.
+    pub(super) fn look_again(&self, message: &mut Message<T>) -> Look<Sent> {
+        match self.is_ready(None) {
+            true => self.look(message),
+            false => Look::NotYet,
         }
     }
 

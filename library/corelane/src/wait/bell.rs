@@ -19,11 +19,11 @@
 //! rung. A call that holds an item it has popped catches the panic instead, or the item would be
 //! lost.
 
-use alloc::collections::BTreeMap;
 use core::task::{Poll, Waker};
 use core::{fmt, iter, mem};
 
 use super::budget::Budget;
+use super::by_number::ByNumber;
 use crate::lease::Word;
 use crate::memory::{AtomicU64, Barrier, Mutex, Ordering, fence, limit};
 use crate::pad::Padded;
@@ -51,16 +51,10 @@ const IN_VAIN: u64 = limit(8, 1);
 
 #[derive(Default)]
 struct Sleepers {
-    /// The sleepers, by their numbers, which grow. Any of them may leave.
-    waiting: BTreeMap<u64, Waker>,
-    /// Number of the next sleeper.
-    next: u64,
+    waiting: ByNumber,
     ringers: Ringers,
-    /// Whether ringers are to come whether somebody sleeps or not.
-    are_called: bool,
-    /// What they were told last: the number of sleepers and [`FENCED`], and whether they are asked
-    /// for attention.
-    told: (u64, bool),
+    /// What they were told last: the number of sleepers and [`FENCED`].
+    told: u64,
 }
 
 /// Which fences the ringers have.
@@ -107,11 +101,11 @@ impl Bell {
         }
     }
 
-    /// From now on the users of the word always ring.
-    pub(crate) fn call(&self) {
-        let mut sleepers = self.sleepers.lock();
-        sleepers.are_called = true;
-        self.tell(&mut sleepers);
+    /// Stops the users of the word: see [`Word::stop`].
+    pub(crate) fn stop_users(&self) {
+        if let Some(word) = &self.word {
+            word.stop();
+        }
     }
 
     /// Wakes the first sleeper, if there is one. All that the caller has published before is there
@@ -166,10 +160,7 @@ impl Bell {
         let last = sleepers.waiting.pop_last();
         self.tell(&mut sleepers);
         drop(sleepers);
-        last.is_some_and(|(_, waker)| {
-            waker.wake();
-            true
-        })
+        last.map(Waker::wake).is_some()
     }
 
     /// Number of sleepers.
@@ -192,13 +183,13 @@ impl Bell {
 
     /// As [`ring_for_all`](Self::ring_for_all), but the caller wakes them.
     pub(crate) fn take_all(&self) -> impl Iterator<Item = Waker> + use<> {
-        let mut all = BTreeMap::new();
+        let mut all = ByNumber::default();
         if self.has_sleepers() {
             let mut sleepers = self.sleepers.lock();
-            all = mem::take(&mut sleepers.waiting);
+            all = sleepers.waiting.take_all();
             self.tell(&mut sleepers);
         }
-        all.into_values()
+        all.into_wakers()
     }
 
     /// Whether nobody sleeps, and ringers need no `SeqCst` fence.
@@ -257,21 +248,20 @@ impl Bell {
         let mut sleepers = self.sleepers.lock();
         let first = sleepers.waiting.pop_first();
         self.tell(&mut sleepers);
-        Some(first?.1)
+        first
     }
 
     /// Tells threads that ring how many sleep, and which fences they must have.
     fn tell(&self, sleepers: &mut Sleepers) {
         let fenced = if matches!(sleepers.ringers, Ringers::Light) { 0 } else { FENCED };
         let sleeping = sleepers.waiting.len() as u64 | fenced;
-        let are_asked = sleeping != 0 || sleepers.are_called;
-        let told = mem::replace(&mut sleepers.told, (sleeping, are_asked));
-        if sleeping != told.0 {
+        let told = mem::replace(&mut sleepers.told, sleeping);
+        if sleeping != told {
             // Relaxed: a thread that sees a sleeper takes the lock.
             self.sleeping.store(sleeping, Ordering::Relaxed);
         }
-        if let (Some(word), true) = (&self.word, are_asked != told.1) {
-            word.ask(are_asked);
+        if let (Some(word), true) = (&self.word, (sleeping != 0) != (told != 0)) {
+            word.ask(sleeping != 0);
         }
     }
 
@@ -290,9 +280,7 @@ impl Bell {
     /// sleeps.
     pub(crate) fn enter(&self, waker: &Waker) -> Entry {
         let mut sleepers = self.sleepers.lock();
-        let number = sleepers.next;
-        sleepers.next += 1;
-        sleepers.waiting.insert(number, waker.clone());
+        let number = sleepers.waiting.push(waker.clone());
         if matches!(sleepers.ringers, Ringers::Light) {
             sleepers.ringers = Ringers::Told(number);
         }
@@ -342,8 +330,12 @@ impl Bell {
 
     /// Whether the sleeper hasn't been woken. From now on `waker` wakes it.
     pub(crate) fn still_sleeps(&self, number: u64, waker: &Waker) -> bool {
+        // Relaxed: it was told of this sleeper before.
+        if self.sleeping.load(Ordering::Relaxed) & !FENCED == 0 {
+            return false;
+        }
         let mut sleepers = self.sleepers.lock();
-        let Some(known) = sleepers.waiting.get_mut(&number) else { return false };
+        let Some(known) = sleepers.waiting.get_mut(number) else { return false };
         let old = (!known.will_wake(waker)).then(|| mem::replace(known, waker.clone()));
         // Dropped without the lock: a waker may own a task, and this a sleeper.
         drop(sleepers);
@@ -361,7 +353,7 @@ impl Bell {
     /// ring is used.
     pub(crate) fn withdraw(&self, number: u64) -> bool {
         let mut sleepers = self.sleepers.lock();
-        let left = sleepers.waiting.remove(&number);
+        let left = sleepers.waiting.remove(number);
         self.tell(&mut sleepers);
         // Before `left` is dropped: a waker may own a task, and this a sleeper.
         drop(sleepers);
@@ -390,12 +382,13 @@ pub enum Look<R> {
 pub struct Wait<'a> {
     bell: &'a Bell,
     sleep: Sleep,
+    budget: Budget,
 }
 
 impl<'a> Wait<'a> {
     /// A wait that begins.
     pub fn at(bell: &'a Bell) -> Self {
-        Self { bell, sleep: Sleep::default() }
+        Self { bell, sleep: Sleep::default(), budget: Budget::default() }
     }
 
     /// Looks, and if it is not over yet, sees to it that `waker` is woken by a ring from then on.
@@ -412,7 +405,7 @@ impl<'a> Wait<'a> {
     /// Before the first look of a future: see [`Budget`].
     #[inline(always)]
     pub(super) fn poll_step(&mut self, waker: &Waker) -> Poll<()> {
-        self.sleep.poll_step(waker)
+        self.budget.poll_step(waker)
     }
 
     /// As [`poll`](Self::poll), for the future of a task.
@@ -437,7 +430,6 @@ pub(crate) struct Sleep {
     /// Whether it was woken, and has neither found anything nor announced itself anew. Then the
     /// ring is not used yet.
     is_woken: bool,
-    budget: Budget,
 }
 
 impl Sleep {
@@ -445,12 +437,6 @@ impl Sleep {
     #[inline(always)]
     pub(crate) fn is_awake(&self) -> bool {
         self.sleeper.is_none() && !self.is_woken
-    }
-
-    /// Before the first look of a future: see [`Budget`].
-    #[inline(always)]
-    pub(crate) fn poll_step(&mut self, waker: &Waker) -> Poll<()> {
-        self.budget.poll_step(waker)
     }
 
     /// As [`poll`](Self::poll), for the future of a task.

@@ -9,7 +9,7 @@ use core::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use super::bell::{Bell, Look, Sleep};
-use super::budget::count_step;
+use super::budget::{Budget, count_step};
 use super::sealed::Bells as _;
 use super::thread::{Habit, Strategy, Waits};
 use super::{Local, Producer};
@@ -150,7 +150,7 @@ impl<C: queue::Consumer> Inbox<C> {
     /// again and again without a wait lets others run: after a millisecond a future is pending
     /// once.
     pub fn pop_async(&mut self) -> InboxFuture<'_, C> {
-        InboxFuture { inbox: self, sleep: Sleep::default() }
+        InboxFuture { inbox: self, sleep: Sleep::default(), budget: Budget::default() }
     }
 
     /// Chooses how blocking calls wait.
@@ -254,16 +254,17 @@ impl<C: queue::Consumer> Iterator for InboxItems<C> {
 pub struct InboxFuture<'a, C: queue::Consumer> {
     inbox: &'a mut Inbox<C>,
     sleep: Sleep,
+    budget: Budget,
 }
 
 impl<C: queue::Consumer> Future for InboxFuture<'_, C> {
     type Output = Option<C::Item>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { inbox: Inbox { items, sources, .. }, sleep } = self.get_mut();
+        let Self { inbox: Inbox { items, sources, .. }, sleep, budget } = self.get_mut();
         let is_first = sleep.is_awake();
         if is_first {
-            ready!(sleep.poll_step(context.waker()));
+            ready!(budget.poll_step(context.waker()));
         }
         let popped = sleep.poll_task(items, context.waker(), || sources.look()).map(Result::ok);
         count_step(is_first && popped.is_ready());

@@ -46,6 +46,7 @@
 #[doc(hidden)]
 pub mod bell;
 pub(crate) mod budget;
+mod by_number;
 pub mod bytes;
 mod consumer;
 mod inbox;
