@@ -40,7 +40,9 @@ use core::mem::MaybeUninit;
 use core::ptr::{self, NonNull};
 
 use crate::carrier::{By, Use};
-use crate::memory::{AtomicPtr, AtomicU64, Barrier, Mutex, Ordering, UnsafeCell, limit, pause};
+use crate::memory::{
+    AtomicPtr, AtomicU64, Barrier, Mutex, Ordering, UnsafeCell, limit, own_load, pause,
+};
 use crate::pad::Padded;
 use crate::queue::CapacityError;
 use crate::region::{Counted, MOST_ENDS, no_memory};
@@ -86,7 +88,7 @@ const WANTED: u64 = 4;
 const ATTENTION: u64 = 8;
 /// Each user is asked for attention before and after a use.
 const STOPPED: u64 = 16;
-/// Each user is asked for attention after a use.
+/// One of these.
 const ASKED: u64 = ATTENTION | STOPPED;
 /// The seat of the holder.
 const SEAT: u64 = (MOST_ENDS - 1) << SEAT_AT;
@@ -162,8 +164,7 @@ impl Word {
 #[repr(align(128))]
 struct Seat {
     /// Twice the number of uses, about. Odd during a use.
-    steps: Padded<AtomicU64>,
-    /// Not in the line that others read.
+    steps: AtomicU64,
     tenant: UnsafeCell<Tenant>,
 }
 
@@ -571,7 +572,7 @@ fn gain<H>(seat: &Seat, lease: &Lease<H>) -> bool {
 #[inline(never)]
 fn is_last_use<H>(seat: &Seat, lease: &Lease<H>, is_done: bool) -> bool {
     // SAFETY: the caller has the seat.
-    seat.tenant.with_mut(|tenant| unsafe { (*tenant).is_last_use(lease, is_done) })
+    seat.tenant.with_mut(|tenant| unsafe { (*tenant).is_last_use(seat, lease, is_done) })
 }
 
 /// The value, for the only user.
@@ -606,8 +607,8 @@ fn leave<H>(seat: &Seat, lease: &Lease<H>) {
 
 impl Seat {
     fn new(index: usize) -> Self {
-        let tenant = UnsafeCell::new(Tenant::new(index, 0));
-        Self { steps: Padded(AtomicU64::new(0)), tenant }
+        let tenant = UnsafeCell::new(Tenant::new(index));
+        Self { steps: AtomicU64::new(0), tenant }
     }
 
     /// `word` while the tenant of this seat, which is the caller, has the lease.
@@ -627,7 +628,8 @@ impl Seat {
     /// Makes the steps odd, and returns them.
     #[inline(always)]
     fn begin_use(&self) -> u64 {
-        let mark = self.before() + 1;
+        // Odd already after a use that has panicked.
+        let mark = own_load(&self.steps) | 1;
         // Relaxed: the fence orders it before the look at the word.
         self.steps.store(mark, Ordering::Relaxed);
         mark
@@ -636,24 +638,14 @@ impl Seat {
     /// Makes the steps even.
     #[inline(always)]
     fn end_use(&self, steps: u64) {
-        self.show(steps);
-        // SAFETY: the caller has the seat.
-        self.tenant.with_mut(|tenant| unsafe { (*tenant).steps = steps });
-    }
-
-    /// Shows even steps to others.
-    #[inline(always)]
-    fn show(&self, steps: u64) {
         // Release ↔ Acquire in `Lease::steps`: the value, also that of an earlier use, whose store
         // this one overwrites.
         self.steps.store(steps, Ordering::Release);
     }
 
     /// The steps before this use.
-    #[inline(always)]
     fn before(&self) -> u64 {
-        // SAFETY: the caller has the seat.
-        self.tenant.with(|tenant| unsafe { (*tenant).steps })
+        own_load(&self.steps) & !1
     }
 }
 
@@ -661,8 +653,6 @@ impl Seat {
 struct Tenant {
     /// Of its seat.
     index: usize,
-    /// Those of its seat after the last use: even, also if a use has panicked.
-    steps: u64,
     /// `word` while this tenant has the lease, without [`STOPPED`].
     word: u64,
     /// The steps at which to give the value up.
@@ -674,20 +664,20 @@ struct Tenant {
 }
 
 impl Tenant {
-    fn new(index: usize, steps: u64) -> Self {
-        Self { index, steps, word: NO_LEASE, end: NEVER, run: RUN, fenced: NO_LEASE }
+    fn new(index: usize) -> Self {
+        Self { index, word: NO_LEASE, end: NEVER, run: RUN, fenced: NO_LEASE }
     }
 
     /// Another tenant has had the seat, or none.
     fn begin(&mut self) {
-        *self = Self::new(self.index, self.steps);
+        *self = Self::new(self.index);
     }
 
-    fn is_last_use<H>(&mut self, lease: &Lease<H>, is_done: bool) -> bool {
+    fn is_last_use<H>(&mut self, seat: &Seat, lease: &Lease<H>, is_done: bool) -> bool {
         if !is_done && self.end != NEVER {
             self.end = self.end.saturating_sub(2 * (VAIN - 1));
         }
-        if self.steps < self.end {
+        if seat.before() < self.end {
             return false;
         }
         let is_last = lease.has_one_tenant();
@@ -723,7 +713,7 @@ impl Tenant {
         lease.barrier().light();
         // Acquire ↔ Release in `give_up` and `take`: the value, and the holder's steps.
         let mut word = lease.word().load(Ordering::Acquire);
-        let before = self.steps;
+        let before = seat.before();
         if self.has(word) {
             if (word & !self.word) & WANTED != 0 {
                 self.end = if lease.has_one_tenant() { 0 } else { before + 2 * self.run };
@@ -732,10 +722,10 @@ impl Tenant {
             return true;
         }
         self.word = NO_LEASE;
-        if self.may_take(lease, word, 0) && self.take(lease, word) {
+        if self.may_take(lease, word, 0) && self.take(seat, lease, word) {
             return true;
         }
-        seat.show(before);
+        seat.end_use(before);
         let tenants = lease.tenants.load(Ordering::Relaxed);
         let interval = (SELDOM * tenants).min(MOST_SELDOM);
         let mut wait = LeaseWait { interval, overdue: interval, ..LeaseWait::default() };
@@ -750,10 +740,10 @@ impl Tenant {
             if self.may_take(lease, word, wait.waited) {
                 // Relaxed: the exchange in `take` releases it.
                 seat.steps.store(before + 1, Ordering::Relaxed);
-                if self.take(lease, word) {
+                if self.take(seat, lease, word) {
                     return true;
                 }
-                seat.show(before);
+                seat.end_use(before);
             }
         }
         false
@@ -789,7 +779,7 @@ impl Tenant {
     }
 
     /// Takes a lease that no tenant has.
-    fn take<H>(&mut self, lease: &Lease<H>, word: u64) -> bool {
+    fn take<H>(&mut self, seat: &Seat, lease: &Lease<H>, word: u64) -> bool {
         let mine = (word & !(SEAT | WANTED | STATE)).wrapping_add(LEASE)
             | (self.index as u64) << SEAT_AT
             | LEASED;
@@ -803,7 +793,7 @@ impl Tenant {
         let is_short = lease.value.with_mut(|held| {
             // SAFETY: this tenant has the value.
             let held = unsafe { (*held).as_mut().unwrap_unchecked() };
-            held.is_gained(self.index, self.steps, word, used);
+            held.is_gained(self.index, seat.before(), word, used);
             held.is_short
         });
         self.end = if is_short || lease.has_one_tenant() { 0 } else { NEVER };
