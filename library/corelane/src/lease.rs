@@ -426,7 +426,7 @@ impl<H> User<H> {
         let (seat, lease) = (unsafe { seat.as_ref() }, &*self.lease);
         let mark = seat.begin_use();
         let holds = self.word.is_known(seat);
-        if !holds && !gain(seat, lease) {
+        if !holds && !gain(seat, lease, mark - 1) {
             return Err(work);
         }
         // SAFETY: between the begin and the end of the use.
@@ -436,7 +436,7 @@ impl<H> User<H> {
             true => mark + 1 >= seat.end(),
             false => seat.end() != NEVER,
         };
-        Ok((result, is_over && is_last_use(seat, lease, is_done)))
+        Ok((result, is_over && is_last_use(seat, lease, mark + 1, is_done)))
     }
 
     /// As [`give`](Self::give), if that takes no look at other users. Whether users are asked for
@@ -486,7 +486,7 @@ impl<H> User<H> {
     pub fn end_quick_use(&mut self) {
         // SAFETY: the seat lives as long as the lease.
         let seat = self.seat.get().map(|seat| unsafe { seat.as_ref() });
-        if seat.is_some_and(|seat| is_last_use(seat, &self.lease, true)) {
+        if seat.is_some_and(|seat| is_last_use(seat, &self.lease, seat.before(), true)) {
             self.take_back_in_memory();
         }
     }
@@ -562,17 +562,17 @@ impl<H> Drop for User<H> {
 /// As [`Tenant::gain`], of the tenant in a seat.
 #[cold]
 #[inline(never)]
-fn gain<H>(seat: &Seat, lease: &Lease<H>) -> bool {
+fn gain<H>(seat: &Seat, lease: &Lease<H>, before: u64) -> bool {
     // SAFETY: the caller has the seat.
-    seat.tenant.with_mut(|tenant| unsafe { (*tenant).gain(seat, lease) })
+    seat.tenant.with_mut(|tenant| unsafe { (*tenant).gain(seat, lease, before) })
 }
 
 /// Gives the value up if it is time to, unless this is the last tenant. Whether it is.
 #[cold]
 #[inline(never)]
-fn is_last_use<H>(seat: &Seat, lease: &Lease<H>, is_done: bool) -> bool {
+fn is_last_use<H>(seat: &Seat, lease: &Lease<H>, steps: u64, is_done: bool) -> bool {
     // SAFETY: the caller has the seat.
-    seat.tenant.with_mut(|tenant| unsafe { (*tenant).is_last_use(seat, lease, is_done) })
+    seat.tenant.with_mut(|tenant| unsafe { (*tenant).is_last_use(lease, steps, is_done) })
 }
 
 /// The value, for the only user.
@@ -673,11 +673,11 @@ impl Tenant {
         *self = Self::new(self.index);
     }
 
-    fn is_last_use<H>(&mut self, seat: &Seat, lease: &Lease<H>, is_done: bool) -> bool {
+    fn is_last_use<H>(&mut self, lease: &Lease<H>, steps: u64, is_done: bool) -> bool {
         if !is_done && self.end != NEVER {
             self.end = self.end.saturating_sub(2 * (VAIN - 1));
         }
-        if seat.before() < self.end {
+        if steps < self.end {
             return false;
         }
         let is_last = lease.has_one_tenant();
@@ -707,13 +707,12 @@ impl Tenant {
         self.word != NO_LEASE && (word | others) == (self.word | others)
     }
 
-    /// Gets the lease, and begins a use. Looks for a bounded time.
-    fn gain<H>(&mut self, seat: &Seat, lease: &Lease<H>) -> bool {
+    /// Gets the lease, and begins a use, after so many steps. Looks for a bounded time.
+    fn gain<H>(&mut self, seat: &Seat, lease: &Lease<H>, before: u64) -> bool {
         // The caller's look had none if it is not light.
         lease.barrier().light();
         // Acquire ↔ Release in `give_up` and `take`: the value, and the holder's steps.
         let mut word = lease.word().load(Ordering::Acquire);
-        let before = seat.before();
         if self.has(word) {
             if (word & !self.word) & WANTED != 0 {
                 self.end = if lease.has_one_tenant() { 0 } else { before + 2 * self.run };
@@ -722,7 +721,7 @@ impl Tenant {
             return true;
         }
         self.word = NO_LEASE;
-        if self.may_take(lease, word, 0) && self.take(seat, lease, word) {
+        if self.may_take(lease, word, 0) && self.take(lease, word, before) {
             return true;
         }
         seat.end_use(before);
@@ -740,7 +739,7 @@ impl Tenant {
             if self.may_take(lease, word, wait.waited) {
                 // Relaxed: the exchange in `take` releases it.
                 seat.steps.store(before + 1, Ordering::Relaxed);
-                if self.take(seat, lease, word) {
+                if self.take(lease, word, before) {
                     return true;
                 }
                 seat.end_use(before);
@@ -779,7 +778,7 @@ impl Tenant {
     }
 
     /// Takes a lease that no tenant has.
-    fn take<H>(&mut self, seat: &Seat, lease: &Lease<H>, word: u64) -> bool {
+    fn take<H>(&mut self, lease: &Lease<H>, word: u64, before: u64) -> bool {
         let mine = (word & !(SEAT | WANTED | STATE)).wrapping_add(LEASE)
             | (self.index as u64) << SEAT_AT
             | LEASED;
@@ -793,7 +792,7 @@ impl Tenant {
         let is_short = lease.value.with_mut(|held| {
             // SAFETY: this tenant has the value.
             let held = unsafe { (*held).as_mut().unwrap_unchecked() };
-            held.is_gained(self.index, seat.before(), word, used);
+            held.is_gained(self.index, before, word, used);
             held.is_short
         });
         self.end = if is_short || lease.has_one_tenant() { 0 } else { NEVER };
