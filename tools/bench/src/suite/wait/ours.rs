@@ -63,6 +63,49 @@ impl Receiver for Inbox<line_ring::Consumer<u64>> {
     }
 }
 
+/// Receivers that take messages in runs, with the least code.
+struct Many;
+
+impl Channel for Many {
+    const HANDLES: Sharing = Sharing::Shared;
+
+    type Tx = channel::Sender<u64>;
+    type Rx = Runs;
+
+    fn open(Wanted { capacity, size, .. }: Wanted) -> Result<Ends<Self::Tx, Self::Rx>, String> {
+        let (tx, rx) = bounded(capacity);
+        let txs = copies(tx, size.producers, |tx| Some(tx.clone()))?;
+        let rx = Runs { rx, run: Vec::new(), taken: 0 };
+        Ok((txs, copies(rx, size.consumers, |rx| Some(rx.clone()))?))
+    }
+}
+
+/// A receiver, and the run that it has taken.
+#[derive(Clone)]
+struct Runs {
+    rx: channel::Receiver<u64>,
+    run: Vec<u64>,
+    /// How much of the run is done.
+    taken: usize,
+}
+
+/// Most messages of a run.
+const RUN: usize = 64;
+
+impl Receiver for Runs {
+    #[inline(always)]
+    fn get(&mut self) -> Option<u64> {
+        if self.taken == self.run.len() {
+            self.run.clear();
+            self.taken = 0;
+            self.rx.recv_many(&mut self.run, RUN);
+        }
+        let item = self.run.get(self.taken).copied();
+        self.taken += 1;
+        item
+    }
+}
+
 /// Receivers that select from a channel and from a rendezvous, by which nothing comes: it would
 /// tell them to stop.
 struct Selects;
@@ -102,13 +145,14 @@ impl Receiver for Selecting<channel::Receiver<u64>, channel::Sender<u64>> {
 /// The name of a select.
 pub(super) const SELECT: &str = "select from a channel and a rendezvous";
 
-pub(super) fn entries() -> [Channels; 4] {
+pub(super) fn entries() -> [Channels; 5] {
     let ours =
         |id, name, sides| Entry::ours(Info { id, name, sides, ..Info::RING }, "items of any type");
     let bounded = |id| ours(id, "channel, bounded", Sides::ManyToMany);
     [
         bounded("channel").with(ChannelKernel::both::<Bounded>()),
         bounded("channel-local").with(ChannelKernel::both::<Local>()),
+        bounded("channel-many").with(ChannelKernel::blocking::<Many>().collect()),
         ours("inbox", "a line ring for each producer", Sides::ManyToOne)
             .with(ChannelKernel::blocking::<Inboxes>().collect()),
         ours("channel-select", SELECT, Sides::ManyToMany)
