@@ -43,15 +43,17 @@ mod resume;
 #[doc(hidden)]
 pub use resume::Heir;
 
+use core::ptr;
+
 use crate::bytes::record::{Claims, Records, Room};
 use crate::bytes::{self, ClaimError};
-use crate::memory::{AtomicU64, Ordering, Words, keep_order};
+use crate::memory::{AtomicU64, Ordering, Words, keep_order, prefetch_to_read, prefetch_to_write};
 use crate::pad::Padded;
 use crate::queue::config::ConfigOption;
 use crate::queue::{Backing, CapacityError, Config, Info, TryPopError, handles};
 use crate::region::{End, State, ends, most_slots};
 use crate::spin::Distance;
-use head::{Head, LONGEST, WORD, words};
+use head::{Head, LINE, LONGEST, WORD, words};
 use place::Place;
 
 /// What the two sides share besides the words.
@@ -303,6 +305,10 @@ impl Producer {
         keep_order();
         (self.place, self.count) = (next, count);
         self.end.header().pushed.store(next.position, count);
+        // The next record's, if it is short. In a dialogue the producer then has the lines when it
+        // writes the record, and waits only for that of the header, at which the consumer looks.
+        fetch(self.end.slots(), next, 1, prefetch_to_write);
+        fetch(self.end.slots(), next, 2, prefetch_to_write);
     }
 
     /// Appends a copy of `bytes` as a record.
@@ -424,6 +430,13 @@ impl Consumer {
         // The producer stores its position after the record is there.
         bytes_between(place.position, pushed, self.geometry).max(words(len) * WORD)
     }
+}
+
+/// Prefetches the line that lies `lines` lines after that of the place. It may be outside the ring.
+#[inline(always)]
+fn fetch(words: &Words, place: Place, lines: usize, prefetch: impl Fn(*const u8)) {
+    let header = ptr::from_ref(words.atomic(place.index)).cast::<u8>();
+    prefetch(header.wrapping_add(lines * LINE * WORD));
 }
 
 /// Bytes between the positions of the two sides. What one side has read of the other one may be
@@ -548,7 +561,12 @@ unsafe impl Records for Consumer {
     fn reserve(&mut self, _: &mut bool) -> Result<((), usize), TryPopError> {
         let len = match self.record_at(self.place) {
             Some(len) => len,
-            None => self.look_again()?,
+            None => {
+                // The producer invalidates this line and that of the header at the same time. So
+                // both come back at the same time, with a short record.
+                fetch(self.end.slots(), self.place, 1, prefetch_to_read);
+                self.look_again()?
+            }
         };
         Ok(((), len))
     }
