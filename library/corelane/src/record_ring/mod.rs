@@ -47,7 +47,7 @@ use core::ptr;
 
 use crate::bytes::record::{Claims, Records, Room};
 use crate::bytes::{self, ClaimError};
-use crate::memory::{AtomicU64, Ordering, Words, keep_order, prefetch_to_read, prefetch_to_write};
+use crate::memory::{AtomicU64, Ordering, Words, keep_order, prefetch_to_write};
 use crate::pad::Padded;
 use crate::queue::config::ConfigOption;
 use crate::queue::{Backing, CapacityError, Config, Info, TryPopError, handles};
@@ -305,10 +305,20 @@ impl Producer {
         keep_order();
         (self.place, self.count) = (next, count);
         self.end.header().pushed.store(next.position, count);
-        // The next record's, if it is short. In a dialogue the producer then has the lines when it
-        // writes the record, and waits only for that of the header, at which the consumer looks.
-        fetch(self.end.slots(), next, 1, prefetch_to_write);
-        fetch(self.end.slots(), next, 2, prefetch_to_write);
+        self.fetch_next(n);
+    }
+
+    /// Prefetches the lines of the next record, for writing, after a record of `n` words. In a
+    /// dialogue the producer then has them when it writes that record, and waits only for the line
+    /// of the header, at which the consumer looks. Of long records a stream would be slower.
+    #[inline(always)]
+    fn fetch_next(&self, n: usize) {
+        if n <= 2 * LINE {
+            let header = ptr::from_ref(self.end.slots().atomic(self.place.index)).cast::<u8>();
+            // They may be outside the ring.
+            prefetch_to_write(header.wrapping_add(LINE * WORD));
+            prefetch_to_write(header.wrapping_add(2 * LINE * WORD));
+        }
     }
 
     /// Appends a copy of `bytes` as a record.
@@ -430,13 +440,6 @@ impl Consumer {
         // The producer stores its position after the record is there.
         bytes_between(place.position, pushed, self.geometry).max(words(len) * WORD)
     }
-}
-
-/// Prefetches the line that lies `lines` lines after that of the place. It may be outside the ring.
-#[inline(always)]
-fn fetch(words: &Words, place: Place, lines: usize, prefetch: impl Fn(*const u8)) {
-    let header = ptr::from_ref(words.atomic(place.index)).cast::<u8>();
-    prefetch(header.wrapping_add(lines * LINE * WORD));
 }
 
 /// Bytes between the positions of the two sides. What one side has read of the other one may be
@@ -561,12 +564,7 @@ unsafe impl Records for Consumer {
     fn reserve(&mut self, _: &mut bool) -> Result<((), usize), TryPopError> {
         let len = match self.record_at(self.place) {
             Some(len) => len,
-            None => {
-                // The producer invalidates this line and that of the header at the same time. So
-                // both come back at the same time, with a short record.
-                fetch(self.end.slots(), self.place, 1, prefetch_to_read);
-                self.look_again()?
-            }
+            None => self.look_again()?,
         };
         Ok(((), len))
     }
