@@ -176,14 +176,14 @@ impl<T: Plain, const STAMPS: usize> Words<T, STAMPS> {
         item
     }
 
-    /// Prefetches the slot at `position`, for writing: up to [`MOST_LINES`] lines, and not the first
-    /// one, at which consumers look.
+    /// Prefetches the slot behind that at `position`, for writing: up to [`MOST_LINES`] lines, and
+    /// not the first one, at which consumers look. Behind the last slot it is none of the ring.
     #[inline(always)]
-    pub(crate) fn fetch_to_write(&self, position: u64) {
-        let slot = self.slot(position);
-        let first = ptr::from_ref(&slot[0]).cast::<u8>();
-        for line in 1..(slot.len() * BYTES / LINE).min(MOST_LINES) + 1 {
-            prefetch_to_write(first.wrapping_add(line * LINE));
+    pub(crate) fn fetch_next(&self, position: u64) {
+        let bytes = const { Self::EACH * BYTES };
+        let next = self.slot(position).as_ptr().wrapping_add(Self::EACH).cast::<u8>();
+        for line in 1..(bytes / LINE).min(MOST_LINES) + 1 {
+            prefetch_to_write(next.wrapping_add(line * LINE));
         }
     }
 

@@ -234,7 +234,7 @@ impl<T: Plain> Producer<T> {
         stamp.store(lap | DONE, Ordering::Release);
         self.write = position.wrapping_add(1);
         // While consumers read this item. When the next one is written, it has its lines.
-        slots.fetch_to_write(self.write);
+        slots.fetch_next(position);
         if self.write % NOTED == 0 {
             // Relaxed: for consumers the position is a hint.
             self.end.header().tail.store(self.write, Ordering::Relaxed);

@@ -118,12 +118,14 @@ impl<T> Line<T> {
         }
     }
 
-    /// Prefetches the lines of item `i` of a group, for writing, unless the group is at its end.
+    /// Prefetches the lines of item `i` of a group, for writing, if they are few. No item if the
+    /// group is at its end.
     ///
-    /// In a dialogue the producer then has them when it writes the item. It waits for `tail` only.
+    /// In a dialogue the producer then has them when it writes the item, and waits for `tail` only.
+    /// Of large items a stream would be slower.
     #[inline(always)]
     pub(super) fn fetch_to_write(&self, i: usize) {
-        if Self::IS_GROUP && i < Self::N {
+        if Self::IS_GROUP && size_of::<T>() <= 4 * Self::BYTES && i < Self::N {
             self.each_line(i, prefetch_to_write);
         }
     }

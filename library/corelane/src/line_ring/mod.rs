@@ -15,8 +15,8 @@
 //! most 16 pauses before it looks again. So the consumer doesn't take the line from the producer
 //! for every item. In a dialogue, where one or two items arrive at a time, the consumer never
 //! waits. *Fetching ahead*: each side prefetches a line some lines before it needs it, where the
-//! other side is done with this line. Of items that fill a line or more, the producer prefetches
-//! the next one's.
+//! other side is done with this line. Of items of one to four lines, the producer prefetches the
+//! next one's.
 //!
 #![doc = advice!(linering)]
 //!
