@@ -187,6 +187,7 @@ fn peers(all: &mut All) {
 /// Lanes between processes, with both sides in this one.
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod lanes {
+    use corelane::bytes::Claim;
     use corelane::shm::{Broadcast, Lane};
     use shaq::spsc;
     use zerocopy::FromBytes as _;
@@ -254,7 +255,7 @@ mod lanes {
                 }
             },
             |rx| <[u64; W]>::ref_from_bytes(&rx.pop()?).ok().copied().map(last),
-            |tx, _| tx.try_claim(8 * W).is_err(),
+            |tx, _| tx.try_claim(8 * W).map(Claim::commit).is_err(),
             |rx| rx.try_pop().is_err(),
         );
     }
