@@ -9,7 +9,7 @@ use core::ptr::{self, NonNull};
 
 use zerocopy::{Immutable, IntoBytes};
 
-use crate::memory::{AtomicU64, Ordering, Read, UnsafeCell};
+use crate::memory::{AtomicU64, Ordering, Read, UnsafeCell, prefetch_to_write};
 use crate::region::{Attach, Slots, array};
 
 /// Data that is nothing but its bytes: no padding, no destructor, no references.
@@ -57,6 +57,11 @@ use crate::region::{Attach, Slots, array};
 pub trait Plain: Copy + Send + IntoBytes + Immutable {}
 
 impl<T: Copy + Send + IntoBytes + Immutable> Plain for T {}
+
+/// Bytes of a cache line.
+const LINE: usize = 64;
+/// Lines that are prefetched of one slot.
+const MOST_LINES: usize = 16;
 
 const BYTES: usize = size_of::<u64>();
 
@@ -169,6 +174,17 @@ impl<T: Plain, const STAMPS: usize> Words<T, STAMPS> {
             unsafe { ptr::copy_nonoverlapping(value.as_ptr(), bytes.add(at), n) };
         });
         item
+    }
+
+    /// Prefetches the slot behind that at `position`, for writing: up to [`MOST_LINES`] lines, and
+    /// not the first one, at which consumers look. Behind the last slot it is none of the ring.
+    #[inline(always)]
+    pub(crate) fn fetch_next(&self, position: u64) {
+        let bytes = const { Self::EACH * BYTES };
+        let next = self.slot(position).as_ptr().wrapping_add(Self::EACH).cast::<u8>();
+        for line in 1..(bytes / LINE).min(MOST_LINES) + 1 {
+            prefetch_to_write(next.wrapping_add(line * LINE));
+        }
     }
 
     /// Calls `each` for the words of the item at `position`, with the place and number of the

@@ -233,6 +233,8 @@ impl<T: Plain> Producer<T> {
         // Release ↔ Acquire of stamps in `look`: the item.
         stamp.store(lap | DONE, Ordering::Release);
         self.write = position.wrapping_add(1);
+        // While consumers read this item. When the next one is written, it has its lines.
+        slots.fetch_next(position);
         if self.write % NOTED == 0 {
             // Relaxed: for consumers the position is a hint.
             self.end.header().tail.store(self.write, Ordering::Relaxed);

@@ -45,6 +45,8 @@ pub(crate) fn all() -> Vec<Kernel> {
     queues(&mut all);
     channels(&mut all);
     peers(&mut all);
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    lanes::add(&mut all);
     all.0
 }
 
@@ -180,6 +182,112 @@ fn peers(all: &mut All) {
         async |rx| rx.recv().await,
         |tx, n| tx.try_send(n).is_ok(),
     );
+}
+
+/// Lanes between processes, with both sides in this one.
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod lanes {
+    use corelane::bytes::Claim;
+    use corelane::shm::{Broadcast, Lane};
+    use shaq::spsc;
+    use zerocopy::FromBytes as _;
+
+    use super::{All, CAPACITY, alone};
+
+    /// Records of 8 bytes, of a cache line, and of 16 lines.
+    pub(super) fn add(all: &mut All) {
+        of_items::<1>(all, ["shm::Lane", "shm::Broadcast", "shaq"]);
+        of_items::<8>(all, ["shm::Lane, 64 bytes", "shm::Broadcast, 64 bytes", "shaq, 64 bytes"]);
+        of_items::<128>(all, ["shm::Lane, 1 KiB", "shm::Broadcast, 1 KiB", "shaq, 1 KiB"]);
+        of_bytes::<1>(all, "shm::Lane<[u8]>");
+        of_bytes::<8>(all, "shm::Lane<[u8]>, 64 bytes");
+        of_bytes::<128>(all, "shm::Lane<[u8]>, 1 KiB");
+    }
+
+    fn of_items<const W: usize>(all: &mut All, [lane, broadcast, shaq]: [&'static str; 3]) {
+        all.add(
+            lane,
+            || {
+                let lane = Lane::<[u64; W]>::create(CAPACITY).unwrap();
+                alone((lane.producer().unwrap(), lane.consumer().unwrap()))
+            },
+            |tx, n| tx.push([n; W]).is_ok(),
+            |rx| rx.pop().map(last),
+            |tx, n| tx.try_push([n; W]).is_err(),
+            |rx| rx.try_pop().is_err(),
+        );
+        all.add(
+            broadcast,
+            || {
+                let lane = Broadcast::<[u64; W]>::create(CAPACITY).unwrap();
+                alone((lane.producer().unwrap(), lane.consumer().unwrap()))
+            },
+            |tx, n| tx.push([n; W]).is_ok(),
+            |rx| rx.pop().map(last),
+            |tx, n| tx.try_push([n; W]).is_err(),
+            |rx| rx.try_pop().is_err(),
+        );
+        all.add(
+            shaq,
+            || alone(spsc::pair::<[u64; W]>(CAPACITY).unwrap()),
+            |tx, n| write([n; W], tx),
+            |rx| read(rx).copied().map(last),
+            |tx, n| !write([n; W], tx),
+            |rx| read(rx).is_none(),
+        );
+    }
+
+    fn of_bytes<const W: usize>(all: &mut All, name: &'static str) {
+        all.add(
+            name,
+            || {
+                let lane = Lane::<[u8]>::create_for_records(8 * W, CAPACITY).unwrap();
+                alone((lane.producer().unwrap(), lane.consumer().unwrap()))
+            },
+            |tx, n| {
+                let Ok(mut claim) = tx.claim(8 * W) else { return false };
+                <[u64; W]>::mut_from_bytes(&mut claim).is_ok_and(|record| {
+                    *record = [n; W];
+                    true
+                }) && {
+                    claim.commit();
+                    true
+                }
+            },
+            |rx| <[u64; W]>::ref_from_bytes(&rx.pop()?).ok().copied().map(last),
+            |tx, _| tx.try_claim(8 * W).map(Claim::commit).is_err(),
+            |rx| rx.try_pop().is_err(),
+        );
+    }
+
+    /// All words are used.
+    fn last<const W: usize>(record: [u64; W]) -> u64 {
+        assert!(record.iter().all(|word| *word == record[0]), "a record is damaged");
+        record[0]
+    }
+
+    /// Writes a record in place.
+    fn write<const W: usize>(record: [u64; W], tx: &mut spsc::Producer<[u64; W]>) -> bool {
+        // SAFETY: it is written before it is published.
+        let reserve = |tx: &mut spsc::Producer<_>| unsafe { tx.reserve() };
+        let room = reserve(tx).or_else(|| {
+            tx.sync();
+            reserve(tx)
+        });
+        // SAFETY: it is this side's until it is published.
+        let is_written = room.map(|slot| unsafe { slot.write(record) }).is_some();
+        tx.commit();
+        is_written
+    }
+
+    /// Lends the next record, and gives slots back when it has read all that it knows of.
+    fn read<T>(rx: &mut spsc::Consumer<T>) -> Option<&T> {
+        if rx.is_empty() {
+            rx.finalize();
+            rx.sync();
+        }
+        rx.try_read()
+    }
 }
 
 /// Handles, and nothing that is kept beside them.

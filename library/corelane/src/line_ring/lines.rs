@@ -7,7 +7,9 @@ use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
 use crate::carrier::Carrier;
-use crate::memory::{AtomicU64, Ordering, UnsafeCell, empty_cell, limit, prefetch_to_write};
+use crate::memory::{
+    AtomicU64, Ordering, UnsafeCell, empty_cell, limit, prefetch_to_read, prefetch_to_write,
+};
 use crate::region::{Attach, Slots, array};
 
 /// One line: `tail`, the position after the last item in it, and room for N items. If fewer than
@@ -114,6 +116,38 @@ impl<T> Line<T> {
         if !Self::IS_GROUP {
             prefetch_to_write(self.base.as_ptr().wrapping_add(lines * Self::STRIDE));
         }
+    }
+
+    /// Prefetches the lines of item `i` of a group, for writing, if they are few. No item if the
+    /// group is at its end.
+    ///
+    /// In a dialogue the producer then has them when it writes the item, and waits for `tail` only.
+    /// Of large items a stream would be slower.
+    #[inline(always)]
+    pub(super) fn fetch_to_write(&self, i: usize) {
+        if Self::IS_GROUP && size_of::<T>() <= 4 * Self::BYTES && i < Self::N {
+            self.each_line(i, prefetch_to_write);
+        }
+    }
+
+    /// Prefetches the line of item `i` of a group, for reading, if the item is small.
+    ///
+    /// The consumer does this at each look for the item. So when the producer has invalidated the
+    /// consumer's copies of `tail` and of the item, both lines come back at the same time.
+    #[inline(always)]
+    pub(super) fn fetch_to_read(&self, i: usize) {
+        if Self::IS_GROUP && size_of::<T>() <= Self::BYTES && i < Self::N {
+            self.each_line(i, prefetch_to_read);
+        }
+    }
+
+    /// Calls `fetch` with an address in each line of item `i`.
+    #[inline(always)]
+    fn each_line(&self, i: usize, fetch: impl Fn(*const u8)) {
+        let item = core::ptr::from_ref(self.item(i)).cast::<u8>();
+        // The item may begin in the middle of a line.
+        let last = size_of::<T>() - 1;
+        (0..last).step_by(Self::BYTES).chain([last]).for_each(|at| fetch(item.wrapping_add(at)));
     }
 
     /// # Safety

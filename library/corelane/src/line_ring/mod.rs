@@ -15,7 +15,8 @@
 //! most 16 pauses before it looks again. So the consumer doesn't take the line from the producer
 //! for every item. In a dialogue, where one or two items arrive at a time, the consumer never
 //! waits. *Fetching ahead*: each side prefetches a line some lines before it needs it, where the
-//! other side is done with this line.
+//! other side is done with this line. Of items of one to four lines, the producer prefetches the
+//! next one's.
 //!
 #![doc = advice!(linering)]
 //!
@@ -294,6 +295,7 @@ impl<T> Producer<T> {
         // After the store, so that the processor can forward this value if the caller keeps the
         // handle in memory.
         self.place.i = i;
+        line.fetch_to_write(i);
     }
 
     /// Writes `item` at its place.
@@ -504,6 +506,7 @@ impl<T, const RECORDS: bool> Consumer<T, RECORDS> {
             }
         }
         if filled <= self.place.i {
+            self.place.line.fetch_to_read(self.place.i);
             return Err(if closed { TryPopError::Closed } else { TryPopError::Empty });
         }
         self.filled = filled;

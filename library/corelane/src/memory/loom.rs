@@ -591,3 +591,6 @@ pub fn keep_order() {}
 
 /// Nothing: it changes no value.
 pub fn prefetch_to_write(_: *const u8) {}
+
+/// Nothing: it changes no value.
+pub fn prefetch_to_read(_: *const u8) {}

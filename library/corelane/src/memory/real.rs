@@ -193,6 +193,31 @@ pub fn prefetch_to_write(address: *const u8) {
     let _ = address;
 }
 
+/// Fetches the line at `address` into this core's cache, to be read soon. The address need not be
+/// valid.
+#[inline(always)]
+pub fn prefetch_to_read(address: *const u8) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: a prefetch never faults, and changes no memory.
+    unsafe {
+        core::arch::asm!(
+            "prefetcht0 [{}]",
+            in(reg) address.addr(),
+            options(nostack, preserves_flags, nomem)
+        );
+    }
+    #[cfg(all(target_arch = "aarch64", not(miri)))]
+    // SAFETY: as above.
+    unsafe {
+        core::arch::asm!(
+            "prfm pldl1keep, [{}]",
+            in(reg) address.addr(),
+            options(nostack, preserves_flags, nomem)
+        );
+    }
+    let _ = address;
+}
+
 /// Waits for about `spins` turns of a spin loop.
 #[inline]
 pub fn pause(spins: u32) {

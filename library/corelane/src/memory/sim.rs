@@ -255,6 +255,9 @@ pub fn keep_order() {}
 /// Nothing: it changes no value.
 pub fn prefetch_to_write(_: *const u8) {}
 
+/// Nothing: it changes no value.
+pub fn prefetch_to_read(_: *const u8) {}
+
 /// Waits for about `spins` turns of a spin loop.
 pub fn pause(spins: u32) {
     coherence::pause(spins);

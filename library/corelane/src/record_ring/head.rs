@@ -4,7 +4,7 @@
 pub(super) const WORD: usize = size_of::<u64>();
 
 /// Words of a cache line.
-const LINE: usize = 64 / WORD;
+pub(super) const LINE: usize = 64 / WORD;
 
 /// Longest record in bytes: what a header can say.
 pub(super) const LONGEST: usize = Head::SKIP as usize - 2;

@@ -43,15 +43,17 @@ mod resume;
 #[doc(hidden)]
 pub use resume::Heir;
 
+use core::ptr;
+
 use crate::bytes::record::{Claims, Records, Room};
 use crate::bytes::{self, ClaimError};
-use crate::memory::{AtomicU64, Ordering, Words, keep_order};
+use crate::memory::{AtomicU64, Ordering, Words, keep_order, prefetch_to_write};
 use crate::pad::Padded;
 use crate::queue::config::ConfigOption;
 use crate::queue::{Backing, CapacityError, Config, Info, TryPopError, handles};
 use crate::region::{End, State, ends, most_slots};
 use crate::spin::Distance;
-use head::{Head, LONGEST, WORD, words};
+use head::{Head, LINE, LONGEST, WORD, words};
 use place::Place;
 
 /// What the two sides share besides the words.
@@ -303,6 +305,20 @@ impl Producer {
         keep_order();
         (self.place, self.count) = (next, count);
         self.end.header().pushed.store(next.position, count);
+        self.fetch_next(n);
+    }
+
+    /// Prefetches the lines of the next record, for writing, after a record of `n` words. In a
+    /// dialogue the producer then has them when it writes that record, and waits only for the line
+    /// of the header, at which the consumer looks. Of long records a stream would be slower.
+    #[inline(always)]
+    fn fetch_next(&self, n: usize) {
+        if n <= 2 * LINE {
+            let header = ptr::from_ref(self.end.slots().atomic(self.place.index)).cast::<u8>();
+            // They may be outside the ring.
+            prefetch_to_write(header.wrapping_add(LINE * WORD));
+            prefetch_to_write(header.wrapping_add(2 * LINE * WORD));
+        }
     }
 
     /// Appends a copy of `bytes` as a record.

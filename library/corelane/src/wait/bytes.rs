@@ -218,6 +218,17 @@ impl<C: Records, B: Bells> Consumer<C, B> {
         until: Option<Instant>,
     ) -> Result<(C::Found, usize), TryPopError> {
         let Self { queue, habit, bells } = self;
+        let mut looks = 0;
+        while until.is_none() && habit.spins(bells.items(), looks) {
+            looks += 1;
+            // As in `Consumer::wait_to_pop` of items.
+            let found = match reserve(queue, bells) {
+                Err(TryPopError::Empty) => Look::NotYet::<()>,
+                Err(TryPopError::Busy) => Look::Busy,
+                done => return done,
+            };
+            let _ = habit.waits.count(found);
+        }
         // Whatever makes a record ready rings, so busy is no reason to look again soon.
         let look = || match reserve(queue, bells) {
             Err(TryPopError::Empty | TryPopError::Busy) => Look::NotYet,

@@ -88,6 +88,18 @@ impl<C: queue::Consumer, B: Bells> Consumer<C, B> {
     #[cold]
     #[inline(never)]
     fn wait_to_pop(&mut self, until: Option<Instant>) -> Result<C::Item, TryPopError> {
+        let mut looks = 0;
+        while until.is_none() && self.habit.spins(self.bells.items(), looks) {
+            looks += 1;
+            // The same code as without a wait: when the item comes, it is there at once.
+            let found = match queue::Consumer::try_pop(self) {
+                Ok(item) => return Ok(item),
+                Err(TryPopError::Closed) => return Err(TryPopError::Closed),
+                Err(TryPopError::Empty) => Look::NotYet::<()>,
+                Err(TryPopError::Busy) => Look::Busy,
+            };
+            let _ = self.habit.waits.count(found);
+        }
         let queue = &mut self.queue;
         match self.habit.wait(self.bells.items(), until, || try_pop(queue)) {
             Some(Some(item)) => {

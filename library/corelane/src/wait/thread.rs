@@ -152,6 +152,21 @@ impl Habit {
         self.awake = 0;
     }
 
+    /// Whether the thread only looks again and again. Then this was the pause before a look, which
+    /// the caller makes. `looks` is how many it has made in this wait.
+    #[inline]
+    pub(crate) fn spins(&mut self, bell: &impl Rings, looks: u64) -> bool {
+        if self.strategy != Strategy::Spin {
+            return false;
+        }
+        self.waits.waits += u64::from(looks == 0);
+        if looks % CHECK == CHECK - 1 {
+            bell.check();
+        }
+        pause(1);
+        true
+    }
+
     /// Blocks the thread until a look finds something. `None` if that was not before `until`.
     ///
     /// The first look has been made, in vain.
