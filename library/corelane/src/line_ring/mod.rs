@@ -15,7 +15,8 @@
 //! most 16 pauses before it looks again. So the consumer doesn't take the line from the producer
 //! for every item. In a dialogue, where one or two items arrive at a time, the consumer never
 //! waits. *Fetching ahead*: each side prefetches a line some lines before it needs it, where the
-//! other side is done with this line.
+//! other side is known to be done with this line. The producer knows the lines that were given
+//! back. The consumer knows the lines that the producer had entered when the ring was last full.
 //!
 #![doc = advice!(linering)]
 //!
@@ -52,7 +53,7 @@ use core::marker::PhantomData;
 use core::mem::needs_drop;
 
 use crate::carrier::{Carrier, Empties, Fills};
-use crate::memory::{AtomicU64, Ordering, keep_order};
+use crate::memory::{AtomicU64, Ordering, is_before, keep_order, own_load};
 use crate::pad::Padded;
 use crate::queue::config::ConfigOption;
 use crate::queue::staging::{Staged, Staging};
@@ -76,6 +77,9 @@ pub(crate) struct Header<T> {
     popped: Padded<AtomicU64>,
     /// Position of the first item. Never written.
     first: AtomicU64,
+    /// A hint for the consumer's prefetches: the lines that the producer had entered when it last
+    /// looked at `read`. It is rarely written, so it may share the line of `first`.
+    entered: AtomicU64,
     items: PhantomData<T>,
 }
 
@@ -83,7 +87,8 @@ impl<T> Header<T> {
     pub(crate) fn new(first: u64) -> Self {
         let position = || Padded(AtomicU64::new(first));
         let read = Padded(AtomicU64::new(0));
-        Self { read, popped: position(), first: AtomicU64::new(first), items: PhantomData }
+        let (first, entered) = (AtomicU64::new(first), AtomicU64::new(0));
+        Self { read, popped: position(), first, entered, items: PhantomData }
     }
 
     fn first(&self) -> u64 {
@@ -207,6 +212,8 @@ pub struct Consumer<T, const RECORDS: bool = false> {
     filled: usize,
     /// Lines left so far.
     left: u64,
+    /// Lines that the producer has entered, by the last read of `Header::entered`.
+    entered: u64,
     /// G.
     together: u64,
     distance: Distance,
@@ -220,10 +227,13 @@ pub struct Consumer<T, const RECORDS: bool = false> {
 /// a small ring half of the lines suffice: with more, the producer would wait for the consumer.
 const FAR_BEHIND: u64 = 32;
 
-/// Distance, in lines, from the producer's line to the line that the producer prefetches. The
-/// producer prefetches only while at least `AHEAD` lines are free: the consumer still reads the
-/// others.
-const AHEAD: usize = 8;
+/// A side prefetches a line only while it knows that the other side is done with the next `CLEAR`
+/// lines: a line that is taken from the other side costs both sides a round trip.
+const CLEAR: u64 = 16;
+
+/// Fewest lines given back together with which a consumer prefetches. It reads `Header::entered` as
+/// often as it gives lines back.
+const TOGETHER: u64 = 8;
 
 // SAFETY: places point into the region that `end` keeps alive, and `End<Header<T>>` is `Send` if
 // the items are.
@@ -254,6 +264,11 @@ impl<T> Producer<T> {
         // another process that isn't to be trusted says so: then the ring is full.
         let is_possible = limit.wrapping_sub(self.entered) <= self.end.slots().len() as u64;
         self.limit = if is_possible { limit } else { self.entered };
+        let entered = &self.end.header().entered;
+        if own_load(entered) != self.entered {
+            // Relaxed: a hint.
+            entered.store(self.entered, Ordering::Relaxed);
+        }
     }
 
     /// Lines that may be entered, by the last look.
@@ -278,8 +293,8 @@ impl<T> Producer<T> {
         }
         self.place.enter_next(self.end.slots());
         self.entered = self.entered.wrapping_add(1);
-        if self.free_lines() >= AHEAD {
-            self.place.line.fetch_ahead(AHEAD);
+        if self.free_lines() >= CLEAR as usize {
+            self.place.line.fetch_ahead(Line::<T>::AHEAD);
         }
         true
     }
@@ -424,6 +439,7 @@ impl<T, const RECORDS: bool> Consumer<T, RECORDS> {
             place: Place { line: end.slots().first, start: first, i: 0 },
             filled: 0,
             left: 0,
+            entered: 0,
             together: geometry.together,
             distance: Distance::new(first),
             end,
@@ -464,12 +480,15 @@ impl<T, const RECORDS: bool> Consumer<T, RECORDS> {
             // Release ↔ Acquire in `Producer::look`: the items are taken, and `tail` is handed
             // back.
             self.end.header().read.store(self.left, Ordering::Release);
+            if self.together >= TOGETHER {
+                // Relaxed: a hint.
+                self.entered = self.end.header().entered.load(Ordering::Relaxed);
+            }
         }
         self.place.enter_next(self.end.slots());
         self.filled = 0;
-        // Far behind the producer, which no longer writes the lines ahead.
-        if self.distance.run(self.place.start) >= FAR_BEHIND * Line::<T>::N as u64 {
-            self.place.line.fetch_ahead(AHEAD / 2);
+        if is_before(self.left.wrapping_add(CLEAR), self.entered) {
+            self.place.line.fetch_ahead(Line::<T>::AHEAD);
         }
     }
 
@@ -678,7 +697,7 @@ unsafe impl<T, const RECORDS: bool> queue::LendItems for Consumer<T, RECORDS> {
                 break;
             }
             if are_all_there {
-                place.line.fetch_ahead(2 * AHEAD);
+                place.line.fetch_ahead(Line::<T>::AHEAD);
             }
             // SAFETY: these items were pushed and not popped, and `staged` reads each item only
             // once.

@@ -39,12 +39,6 @@ impl Distance {
         }
     }
 
-    /// How far `position` is from the last catch-up.
-    #[inline]
-    pub(crate) fn run(&self, position: u64) -> u64 {
-        position.wrapping_sub(self.mark)
-    }
-
     /// How long it waits.
     #[cfg(test)]
     pub(crate) fn pauses(&self) -> u32 {
