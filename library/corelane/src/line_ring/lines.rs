@@ -45,8 +45,6 @@ impl<T> Line<T> {
     /// Items in a line.
     pub(super) const N: usize =
         if Self::IS_GROUP { limit(8, 1) as usize } else { larger(1, Self::FIT) };
-    /// Distance, in lines, from the line that a side enters to the line that it prefetches.
-    pub(super) const AHEAD: usize = if Self::IS_GROUP { 2 } else { 16 };
     /// Bytes from one line to the next.
     pub(super) const STRIDE: usize =
         (Self::ITEMS_AT + Self::N * size_of::<UnsafeCell<T>>()).next_multiple_of(Self::ALIGN);
@@ -112,8 +110,8 @@ impl<T> Line<T> {
     /// Prefetches the line that lies `lines` lines after this line, for writing: both sides write
     /// each line. A group is prefetched with all its slots.
     #[inline(always)]
-    pub(super) fn fetch_ahead(&self, lines: usize) {
-        let base = self.base.as_ptr().wrapping_add(lines * Self::STRIDE);
+    pub(super) fn fetch_ahead(&self, lines: u64) {
+        let base = self.base.as_ptr().wrapping_add(lines as usize * Self::STRIDE);
         let bytes = if Self::IS_GROUP { Self::STRIDE } else { 1 };
         for at in (0..bytes).step_by(Self::BYTES) {
             prefetch_to_write(base.wrapping_add(at));

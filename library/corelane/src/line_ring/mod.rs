@@ -183,6 +183,17 @@ impl Geometry {
         let together = 1 << wanted.ilog2();
         Ok(Self { lines: needed + together + 1, together: together as u64 })
     }
+
+    /// Distance, in lines, from the line that a side enters to the line that it prefetches, if the
+    /// other side is known to be done with as many. In a small ring it is short: few lines are
+    /// known.
+    fn ahead<T>(self) -> u64 {
+        match self.together {
+            ..LEAST_TOGETHER => NEVER,
+            _ if Line::<T>::IS_GROUP => 2,
+            together => (together / 4).max(8),
+        }
+    }
 }
 
 /// The sending side.
@@ -196,6 +207,8 @@ pub struct Producer<T> {
     limit: u64,
     /// Lines that the consumer may have left and not given back, and the line that it is in.
     spare: usize,
+    /// Distance of the prefetched line: see [`Geometry::ahead`].
+    ahead: u64,
     end: End<Header<T>>,
     staging: Staging<T>,
 }
@@ -216,6 +229,8 @@ pub struct Consumer<T, const RECORDS: bool = false> {
     entered: u64,
     /// G.
     together: u64,
+    /// Distance of the prefetched line: see [`Geometry::ahead`].
+    ahead: u64,
     distance: Distance,
     end: End<Header<T>>,
     /// Items from `place` on that have been copied out to be lent. Boxed, so that it can be passed
@@ -227,13 +242,11 @@ pub struct Consumer<T, const RECORDS: bool = false> {
 /// a small ring half of the lines suffice: with more, the producer would wait for the consumer.
 const FAR_BEHIND: u64 = 32;
 
-/// A side prefetches a line only while it knows that the other side is done with the next `CLEAR`
-/// lines: a line that is taken from the other side costs both sides a round trip.
-const CLEAR: u64 = 16;
+/// A side of a ring with a smaller G doesn't prefetch.
+const LEAST_TOGETHER: u64 = 8;
 
-/// Fewest lines given back together with which a consumer prefetches. It reads `Header::entered` as
-/// often as it gives lines back.
-const TOGETHER: u64 = 8;
+/// A distance of which no ring has so many lines.
+const NEVER: u64 = 1 << 62;
 
 // SAFETY: places point into the region that `end` keeps alive, and `End<Header<T>>` is `Send` if
 // the items are.
@@ -250,6 +263,7 @@ impl<T> Producer<T> {
             entered: 1,
             limit: geometry.lines as u64,
             spare: geometry.together as usize + 1,
+            ahead: geometry.ahead::<T>(),
             end,
             staging: Staging::new(),
         }
@@ -265,7 +279,7 @@ impl<T> Producer<T> {
         let is_possible = limit.wrapping_sub(self.entered) <= self.end.slots().len() as u64;
         self.limit = if is_possible { limit } else { self.entered };
         let entered = &self.end.header().entered;
-        if own_load(entered) != self.entered {
+        if self.ahead != NEVER && own_load(entered) != self.entered {
             // Relaxed: a hint.
             entered.store(self.entered, Ordering::Relaxed);
         }
@@ -293,8 +307,8 @@ impl<T> Producer<T> {
         }
         self.place.enter_next(self.end.slots());
         self.entered = self.entered.wrapping_add(1);
-        if self.free_lines() >= CLEAR as usize {
-            self.place.line.fetch_ahead(Line::<T>::AHEAD);
+        if self.free_lines() as u64 >= self.ahead {
+            self.place.line.fetch_ahead(self.ahead);
         }
         true
     }
@@ -441,6 +455,7 @@ impl<T, const RECORDS: bool> Consumer<T, RECORDS> {
             left: 0,
             entered: 0,
             together: geometry.together,
+            ahead: geometry.ahead::<T>(),
             distance: Distance::new(first),
             end,
             staged,
@@ -480,15 +495,15 @@ impl<T, const RECORDS: bool> Consumer<T, RECORDS> {
             // Release ↔ Acquire in `Producer::look`: the items are taken, and `tail` is handed
             // back.
             self.end.header().read.store(self.left, Ordering::Release);
-            if self.together >= TOGETHER {
+            if self.ahead != NEVER {
                 // Relaxed: a hint.
                 self.entered = self.end.header().entered.load(Ordering::Relaxed);
             }
         }
         self.place.enter_next(self.end.slots());
         self.filled = 0;
-        if is_before(self.left.wrapping_add(CLEAR), self.entered) {
-            self.place.line.fetch_ahead(Line::<T>::AHEAD);
+        if is_before(self.left.wrapping_add(self.ahead), self.entered) {
+            self.place.line.fetch_ahead(self.ahead);
         }
     }
 
@@ -697,7 +712,7 @@ unsafe impl<T, const RECORDS: bool> queue::LendItems for Consumer<T, RECORDS> {
                 break;
             }
             if are_all_there {
-                place.line.fetch_ahead(Line::<T>::AHEAD);
+                place.line.fetch_ahead(if Line::<T>::IS_GROUP { 2 } else { 16 });
             }
             // SAFETY: these items were pushed and not popped, and `staged` reads each item only
             // once.
