@@ -238,10 +238,6 @@ pub struct Consumer<T, const RECORDS: bool = false> {
     staged: Box<Staged<T>>,
 }
 
-/// A consumer that pops this number of lines from one catch-up to the next is far enough behind. In
-/// a small ring half of the lines suffice: with more, the producer would wait for the consumer.
-const FAR_BEHIND: u64 = 32;
-
 /// A side of a ring with a smaller G doesn't prefetch.
 const LEAST_TOGETHER: u64 = 8;
 
@@ -513,26 +509,23 @@ impl<T, const RECORDS: bool> Consumer<T, RECORDS> {
         // Read before the look, so that the look finds all that the producer pushed before it was
         // dropped.
         let closed = self.is_closed();
-        if self.staged.len() > 0 {
-            put_back(
-                &mut self.staged,
-                self.place.line,
-                self.place.start,
-                self.place.i,
-                self.end.slots().first,
-                self.end.slots().last,
-            );
-        }
         if self.place.is_done() {
             self.leave();
+        }
+        if let Some(item) = self.staged.take() {
+            // Back into its slot, for the caller. SAFETY: `i` is below N. The consumer has not
+            // moved past this place, so the producer doesn't access it.
+            unsafe { self.place.line.write(self.place.i, item) };
+            self.filled = self.place.i + 1;
+            return Ok(());
         }
         let mut filled = self.place.line.filled(self.place.start);
         if filled != Line::<T>::N {
             let position = self.position();
-            let far_behind = FAR_BEHIND.min(self.end.slots().len() as u64 / 2);
+            let far_behind = self.end.slots().len() as u64 / 2 * Line::<T>::N as u64;
             let waited;
             (self.distance, waited) =
-                self.distance.caught_up(position, 1, far_behind * Line::<T>::N as u64);
+                self.distance.caught_up_with(position, 1, far_behind, Distance::FAST);
             if waited {
                 filled = self.place.line.filled(self.place.start);
             }
@@ -542,29 +535,6 @@ impl<T, const RECORDS: bool> Consumer<T, RECORDS> {
         }
         self.filled = filled;
         Ok(())
-    }
-}
-
-/// Puts items back into their slots that were lent and not taken.
-///
-/// Out of line, but by value: see `queue::try_pop_by`.
-#[cold]
-#[inline(never)]
-fn put_back<T>(
-    staged: &mut Staged<T>,
-    line: Line<T>,
-    start: u64,
-    i: usize,
-    first: Line<T>,
-    last: Line<T>,
-) {
-    let lines = Lines { first, last };
-    let mut place = Place { line, start, i };
-    while let Some(item) = staged.take() {
-        place.enter_next_if_done(&lines);
-        // SAFETY: the consumer has not moved past this place, so the producer doesn't access it.
-        unsafe { place.line.write(place.i, item) };
-        place.i += 1;
     }
 }
 
