@@ -303,7 +303,7 @@ impl<T> Producer<T> {
         }
         self.place.enter_next(self.end.slots());
         self.entered = self.entered.wrapping_add(1);
-        if self.free_lines() as u64 >= self.ahead {
+        if Line::<T>::IS_SHORT && self.free_lines() as u64 >= self.ahead {
             self.place.line.fetch_ahead(self.ahead);
         }
         true

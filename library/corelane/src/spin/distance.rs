@@ -19,7 +19,7 @@ impl Distance {
     /// back.
     const MOST_IF_FAST: u32 = 4 * Self::MOST;
     /// Calls from one catch-up to the next that make a fast stream.
-    pub(crate) const FAST: u64 = 64;
+    pub(crate) const FAST: u64 = 32;
     /// Calls from one catch-up to the next that make a stream. In a dialogue there are one or two
     /// for each message.
     const STREAM: u64 = 3;
