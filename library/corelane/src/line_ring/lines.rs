@@ -37,8 +37,8 @@ impl<T> Line<T> {
     /// Whether `tail` has a line of its own, and several lines of items follow. Still larger items
     /// have a `tail` each, which costs less than a line more.
     pub(super) const IS_GROUP: bool = Self::FIT < 2 && size_of::<T>() <= 1024;
-    /// Whether the producer prefetches. A consumer that is close behind may take prefetched lines
-    /// before they are written, the more lines are prefetched.
+    /// Whether the producer prefetches. In longer groups, more prefetched lines are taken by a
+    /// consumer close behind, whose processor prefetches too, before the producer writes them.
     pub(super) const IS_SHORT: bool = Self::STRIDE <= 9 * Self::BYTES;
     /// Where the items begin: behind `tail`.
     pub(super) const ITEMS_AT: usize = {

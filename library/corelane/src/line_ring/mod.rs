@@ -12,11 +12,12 @@
 //! stores `tail` again, unchanged. So the consumer's core owns the line exclusively when the
 //! producer needs it next. The line then moves in one step: no shared copy has to be invalidated
 //! first. *Distance*: a consumer that repeatedly catches up with a streaming producer waits for at
-//! most 16 pauses before it looks again. So the consumer doesn't take the line from the producer
-//! for every item. In a dialogue, where one or two items arrive at a time, the consumer never
-//! waits. *Fetching ahead*: each side prefetches a line some lines before it needs it, where the
-//! other side is known to be done with this line. The producer knows the lines that were given
-//! back. The consumer knows the lines that the producer had entered when the ring was last full.
+//! most 16 pauses before it looks again, behind a fast stream 64. So the consumer doesn't take the
+//! line from the producer for every item. In a dialogue, where one or two items arrive at a time,
+//! the consumer never waits. *Fetching ahead*: each side prefetches a line some lines before it
+//! needs it, where the other side is known to be done with this line. The producer knows the lines
+//! that were given back. The consumer knows the lines that the producer had entered when it last
+//! looked at `read`.
 //!
 #![doc = advice!(linering)]
 //!
@@ -506,6 +507,9 @@ impl<T, const RECORDS: bool> Consumer<T, RECORDS> {
     /// Looks for items behind those that are known.
     #[inline(always)] // see `queue::try_pop_by`
     fn refill(&mut self) -> Result<(), TryPopError> {
+        // No calls here: a method that pops would save registers at its start. And values, so that a
+        // handle in a loop stays in registers: see `queue::try_pop_by`.
+        //
         // Read before the look, so that the look finds all that the producer pushed before it was
         // dropped.
         let closed = self.is_closed();
@@ -513,8 +517,9 @@ impl<T, const RECORDS: bool> Consumer<T, RECORDS> {
             self.leave();
         }
         if let Some(item) = self.staged.take() {
-            // Back into its slot, for the caller. SAFETY: `i` is below N. The consumer has not
-            // moved past this place, so the producer doesn't access it.
+            // The caller reads it from its slot.
+            // SAFETY: `i` is below N, and the consumer has not moved past this place, so the
+            // producer doesn't access it.
             unsafe { self.place.line.write(self.place.i, item) };
             self.filled = self.place.i + 1;
             return Ok(());

@@ -15,8 +15,8 @@ pub(crate) struct Distance {
 impl Distance {
     /// Most pauses in one look: about as long as a far line needs for a round trip.
     const MOST: u32 = 16;
-    /// Most pauses in a fast stream. During the first round trip the producer only gets its line
-    /// back.
+    /// Most pauses behind a fast stream. After 16 pauses the producer has only just got its line
+    /// back: the consumer would catch up again at once.
     const MOST_IF_FAST: u32 = 4 * Self::MOST;
     /// Calls from one catch-up to the next that make a fast stream.
     pub(crate) const FAST: u64 = 32;
