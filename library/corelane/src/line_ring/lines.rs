@@ -114,7 +114,9 @@ impl<T> Line<T> {
     /// each line. A group is prefetched with all its slots.
     #[inline(always)]
     pub(super) fn fetch_ahead(&self, lines: u64) {
-        let base = self.base.as_ptr().wrapping_add(lines as usize * Self::STRIDE);
+        // It may wrap if another process that isn't to be trusted has written the counters.
+        let bytes_ahead = (lines as usize).wrapping_mul(Self::STRIDE);
+        let base = self.base.as_ptr().wrapping_add(bytes_ahead);
         let bytes = if Self::IS_GROUP { Self::STRIDE } else { 1 };
         for at in (0..bytes).step_by(Self::BYTES) {
             prefetch_to_write(base.wrapping_add(at));
