@@ -39,6 +39,9 @@ impl<T> Line<T> {
     /// Whether `tail` has a line of its own, and several lines of items follow. Still larger items
     /// have a `tail` each, which costs less than a line more.
     pub(super) const IS_GROUP: bool = Self::FIT < 2 && size_of::<T>() <= 1024;
+    /// Whether the producer prefetches. In longer groups, more prefetched lines are taken by a
+    /// consumer close behind, whose processor prefetches too, before the producer writes them.
+    pub(super) const IS_SHORT: bool = Self::STRIDE <= 9 * Self::BYTES;
     /// Where the items begin: behind `tail`.
     pub(super) const ITEMS_AT: usize = {
         let at = size_of::<AtomicU64>().next_multiple_of(align_of::<UnsafeCell<T>>());
@@ -109,12 +112,16 @@ impl<T> Line<T> {
         }
     }
 
-    /// Prefetches the line that lies `lines` lines after this line, for writing. Both sides write
-    /// each line.
+    /// Prefetches the line that lies `lines` lines after this line, for writing: both sides write
+    /// each line. A group is prefetched with all its slots.
     #[inline(always)]
-    pub(super) fn fetch_ahead(&self, lines: usize) {
-        if !Self::IS_GROUP {
-            prefetch_to_write(self.base.as_ptr().wrapping_add(lines * Self::STRIDE));
+    pub(super) fn fetch_ahead(&self, lines: u64) {
+        // It may wrap if another process that isn't to be trusted has written the counters.
+        let bytes_ahead = (lines as usize).wrapping_mul(Self::STRIDE);
+        let base = self.base.as_ptr().wrapping_add(bytes_ahead);
+        let bytes = if Self::IS_GROUP { Self::STRIDE } else { 1 };
+        for at in (0..bytes).step_by(Self::BYTES) {
+            prefetch_to_write(base.wrapping_add(at));
         }
     }
 

@@ -12,11 +12,12 @@
 //! stores `tail` again, unchanged. So the consumer's core owns the line exclusively when the
 //! producer needs it next. The line then moves in one step: no shared copy has to be invalidated
 //! first. *Distance*: a consumer that repeatedly catches up with a streaming producer waits for at
-//! most 16 pauses before it looks again. So the consumer doesn't take the line from the producer
-//! for every item. In a dialogue, where one or two items arrive at a time, the consumer never
-//! waits. *Fetching ahead*: each side prefetches a line some lines before it needs it, where the
-//! other side is done with this line. Of items of one to four lines, the producer prefetches the
-//! next one's.
+//! most 16 pauses before it looks again, behind a fast stream 64. So the consumer doesn't take the
+//! line from the producer for every item. In a dialogue, where one or two items arrive at a time,
+//! the consumer never waits. *Fetching ahead*: each side prefetches a line some lines before it
+//! needs it, where the other side is known to be done with this line. The producer knows the lines
+//! that were given back. The consumer knows the lines that the producer had entered when it last
+//! looked at `read`. Of items of one to four lines, the producer also prefetches the next one's.
 //!
 #![doc = advice!(linering)]
 //!
@@ -53,7 +54,7 @@ use core::marker::PhantomData;
 use core::mem::needs_drop;
 
 use crate::carrier::{Carrier, Empties, Fills};
-use crate::memory::{AtomicU64, Ordering, keep_order};
+use crate::memory::{AtomicU64, Ordering, is_before, keep_order, own_load};
 use crate::pad::Padded;
 use crate::queue::config::ConfigOption;
 use crate::queue::staging::{Staged, Staging};
@@ -77,6 +78,9 @@ pub(crate) struct Header<T> {
     popped: Padded<AtomicU64>,
     /// Position of the first item. Never written.
     first: AtomicU64,
+    /// A hint for the consumer's prefetches: the lines that the producer had entered when it last
+    /// looked at `read`. It is rarely written, so it may share the line of `first`.
+    entered: AtomicU64,
     items: PhantomData<T>,
 }
 
@@ -84,7 +88,8 @@ impl<T> Header<T> {
     pub(crate) fn new(first: u64) -> Self {
         let position = || Padded(AtomicU64::new(first));
         let read = Padded(AtomicU64::new(0));
-        Self { read, popped: position(), first: AtomicU64::new(first), items: PhantomData }
+        let (first, entered) = (AtomicU64::new(first), AtomicU64::new(0));
+        Self { read, popped: position(), first, entered, items: PhantomData }
     }
 
     fn first(&self) -> u64 {
@@ -179,6 +184,17 @@ impl Geometry {
         let together = 1 << wanted.ilog2();
         Ok(Self { lines: needed + together + 1, together: together as u64 })
     }
+
+    /// Distance, in lines, from the line that a side enters to the line that it prefetches, if the
+    /// other side is known to be done with as many. In a small ring it is short: few lines are
+    /// known.
+    fn ahead<T>(self) -> u64 {
+        match self.together {
+            ..LEAST_TOGETHER => NEVER,
+            _ if Line::<T>::IS_GROUP => 2,
+            together => (together / 4).max(8),
+        }
+    }
 }
 
 /// The sending side.
@@ -192,6 +208,8 @@ pub struct Producer<T> {
     limit: u64,
     /// Lines that the consumer may have left and not given back, and the line that it is in.
     spare: usize,
+    /// Distance of the prefetched line: see [`Geometry::ahead`].
+    ahead: u64,
     end: End<Header<T>>,
     staging: Staging<T>,
 }
@@ -208,8 +226,12 @@ pub struct Consumer<T, const RECORDS: bool = false> {
     filled: usize,
     /// Lines left so far.
     left: u64,
+    /// Lines that the producer has entered, by the last read of `Header::entered`.
+    entered: u64,
     /// G.
     together: u64,
+    /// Distance of the prefetched line: see [`Geometry::ahead`].
+    ahead: u64,
     distance: Distance,
     end: End<Header<T>>,
     /// Items from `place` on that have been copied out to be lent. Boxed, so that it can be passed
@@ -217,14 +239,11 @@ pub struct Consumer<T, const RECORDS: bool = false> {
     staged: Box<Staged<T>>,
 }
 
-/// A consumer that pops this number of lines from one catch-up to the next is far enough behind. In
-/// a small ring half of the lines suffice: with more, the producer would wait for the consumer.
-const FAR_BEHIND: u64 = 32;
+/// A side of a ring with a smaller G doesn't prefetch.
+const LEAST_TOGETHER: u64 = 8;
 
-/// Distance, in lines, from the producer's line to the line that the producer prefetches. The
-/// producer prefetches only while at least `AHEAD` lines are free: the consumer still reads the
-/// others.
-const AHEAD: usize = 8;
+/// A distance of which no ring has so many lines.
+const NEVER: u64 = 1 << 62;
 
 // SAFETY: places point into the region that `end` keeps alive, and `End<Header<T>>` is `Send` if
 // the items are.
@@ -241,6 +260,7 @@ impl<T> Producer<T> {
             entered: 1,
             limit: geometry.lines as u64,
             spare: geometry.together as usize + 1,
+            ahead: geometry.ahead::<T>(),
             end,
             staging: Staging::new(),
         }
@@ -255,6 +275,11 @@ impl<T> Producer<T> {
         // another process that isn't to be trusted says so: then the ring is full.
         let is_possible = limit.wrapping_sub(self.entered) <= self.end.slots().len() as u64;
         self.limit = if is_possible { limit } else { self.entered };
+        let entered = &self.end.header().entered;
+        if self.ahead != NEVER && own_load(entered) != self.entered {
+            // Relaxed: a hint.
+            entered.store(self.entered, Ordering::Relaxed);
+        }
     }
 
     /// Lines that may be entered, by the last look.
@@ -279,8 +304,8 @@ impl<T> Producer<T> {
         }
         self.place.enter_next(self.end.slots());
         self.entered = self.entered.wrapping_add(1);
-        if self.free_lines() >= AHEAD {
-            self.place.line.fetch_ahead(AHEAD);
+        if Line::<T>::IS_SHORT && self.free_lines() as u64 >= self.ahead {
+            self.place.line.fetch_ahead(self.ahead);
         }
         true
     }
@@ -426,7 +451,9 @@ impl<T, const RECORDS: bool> Consumer<T, RECORDS> {
             place: Place { line: end.slots().first, start: first, i: 0 },
             filled: 0,
             left: 0,
+            entered: 0,
             together: geometry.together,
+            ahead: geometry.ahead::<T>(),
             distance: Distance::new(first),
             end,
             staged,
@@ -466,41 +493,45 @@ impl<T, const RECORDS: bool> Consumer<T, RECORDS> {
             // Release ↔ Acquire in `Producer::look`: the items are taken, and `tail` is handed
             // back.
             self.end.header().read.store(self.left, Ordering::Release);
+            if self.ahead != NEVER {
+                // Relaxed: a hint.
+                self.entered = self.end.header().entered.load(Ordering::Relaxed);
+            }
         }
         self.place.enter_next(self.end.slots());
         self.filled = 0;
-        // Far behind the producer, which no longer writes the lines ahead.
-        if self.distance.run(self.place.start) >= FAR_BEHIND * Line::<T>::N as u64 {
-            self.place.line.fetch_ahead(AHEAD / 2);
+        if is_before(self.left.wrapping_add(self.ahead), self.entered) {
+            self.place.line.fetch_ahead(self.ahead);
         }
     }
 
     /// Looks for items behind those that are known.
     #[inline(always)] // see `queue::try_pop_by`
     fn refill(&mut self) -> Result<(), TryPopError> {
+        // No calls here: a method that pops would save registers at its start. And values, so that a
+        // handle in a loop stays in registers: see `queue::try_pop_by`.
+        //
         // Read before the look, so that the look finds all that the producer pushed before it was
         // dropped.
         let closed = self.is_closed();
-        if self.staged.len() > 0 {
-            put_back(
-                &mut self.staged,
-                self.place.line,
-                self.place.start,
-                self.place.i,
-                self.end.slots().first,
-                self.end.slots().last,
-            );
-        }
         if self.place.is_done() {
             self.leave();
+        }
+        if let Some(item) = self.staged.take() {
+            // The caller reads it from its slot.
+            // SAFETY: `i` is below N, and the consumer has not moved past this place, so the
+            // producer doesn't access it.
+            unsafe { self.place.line.write(self.place.i, item) };
+            self.filled = self.place.i + 1;
+            return Ok(());
         }
         let mut filled = self.place.line.filled(self.place.start);
         if filled != Line::<T>::N {
             let position = self.position();
-            let far_behind = FAR_BEHIND.min(self.end.slots().len() as u64 / 2);
+            let far_behind = self.end.slots().len() as u64 / 2 * Line::<T>::N as u64;
             let waited;
             (self.distance, waited) =
-                self.distance.caught_up(position, 1, far_behind * Line::<T>::N as u64);
+                self.distance.caught_up_with(position, 1, far_behind, Distance::FAST);
             if waited {
                 filled = self.place.line.filled(self.place.start);
             }
@@ -511,29 +542,6 @@ impl<T, const RECORDS: bool> Consumer<T, RECORDS> {
         }
         self.filled = filled;
         Ok(())
-    }
-}
-
-/// Puts items back into their slots that were lent and not taken.
-///
-/// Out of line, but by value: see `queue::try_pop_by`.
-#[cold]
-#[inline(never)]
-fn put_back<T>(
-    staged: &mut Staged<T>,
-    line: Line<T>,
-    start: u64,
-    i: usize,
-    first: Line<T>,
-    last: Line<T>,
-) {
-    let lines = Lines { first, last };
-    let mut place = Place { line, start, i };
-    while let Some(item) = staged.take() {
-        place.enter_next_if_done(&lines);
-        // SAFETY: the consumer has not moved past this place, so the producer doesn't access it.
-        unsafe { place.line.write(place.i, item) };
-        place.i += 1;
     }
 }
 
@@ -681,7 +689,7 @@ unsafe impl<T, const RECORDS: bool> queue::LendItems for Consumer<T, RECORDS> {
                 break;
             }
             if are_all_there {
-                place.line.fetch_ahead(2 * AHEAD);
+                place.line.fetch_ahead(if Line::<T>::IS_GROUP { 2 } else { 16 });
             }
             // SAFETY: these items were pushed and not popped, and `staged` reads each item only
             // once.

@@ -8,13 +8,18 @@ use crate::memory::pause;
 pub(crate) struct Distance {
     /// Position at which the consumer last caught up.
     mark: u64,
-    /// Pauses to be made, 0 to [`Distance::MOST`].
+    /// Pauses to be made.
     pauses: u32,
 }
 
 impl Distance {
     /// Most pauses in one look: about as long as a far line needs for a round trip.
     const MOST: u32 = 16;
+    /// Most pauses behind a fast stream. After 16 pauses the producer has only just got its line
+    /// back: the consumer would catch up again at once.
+    const MOST_IF_FAST: u32 = 4 * Self::MOST;
+    /// Calls from one catch-up to the next that make a fast stream.
+    pub(crate) const FAST: u64 = 32;
     /// Calls from one catch-up to the next that make a stream. In a dialogue there are one or two
     /// for each message.
     const STREAM: u64 = 3;
@@ -29,37 +34,37 @@ impl Distance {
     /// longer than the last wait if these calls make a stream, as long if they are `far_behind` or
     /// more, and half as long otherwise. Returns whether the consumer has waited.
     #[inline]
-    pub(crate) fn caught_up(mut self, position: u64, each: u64, far_behind: u64) -> (Self, bool) {
+    pub(crate) fn caught_up(self, position: u64, each: u64, far_behind: u64) -> (Self, bool) {
+        self.caught_up_with(position, each, far_behind, u64::MAX)
+    }
+
+    /// The same, with longer waits if the calls are `fast` or more.
+    #[inline]
+    pub(crate) fn caught_up_with(
+        mut self,
+        position: u64,
+        each: u64,
+        far_behind: u64,
+        fast: u64,
+    ) -> (Self, bool) {
         let run = position.wrapping_sub(self.mark) / each;
         self.mark = position;
         if run < Self::STREAM && self.pauses == 0 {
-            (self, false)
-        } else {
-            self.wait(run, far_behind)
+            return (self, false);
         }
-    }
-
-    /// How far `position` is from the last catch-up.
-    #[inline]
-    pub(crate) fn run(&self, position: u64) -> u64 {
-        position.wrapping_sub(self.mark)
+        if run < Self::STREAM {
+            self.pauses /= 2;
+        } else if run < far_behind {
+            let most = if run < fast { Self::MOST } else { Self::MOST_IF_FAST };
+            self.pauses = (2 * self.pauses + 1).min(most);
+        }
+        pause(self.pauses);
+        (self, self.pauses > 0)
     }
 
     /// How long it waits.
     #[cfg(test)]
     pub(crate) fn pauses(&self) -> u32 {
         self.pauses
-    }
-
-    /// Out of line, but by value: see `queue::try_pop_by`.
-    #[inline(never)]
-    fn wait(mut self, run: u64, far_behind: u64) -> (Self, bool) {
-        if run < Self::STREAM {
-            self.pauses /= 2;
-        } else if run < far_behind {
-            self.pauses = (2 * self.pauses + 1).min(Self::MOST);
-        }
-        pause(self.pauses);
-        (self, self.pauses > 0)
     }
 }
