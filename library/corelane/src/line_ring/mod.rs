@@ -12,9 +12,9 @@
 //! stores `tail` again, unchanged. So the consumer's core owns the line exclusively when the
 //! producer needs it next. The line then moves in one step: no shared copy has to be invalidated
 //! first. *Distance*: a consumer that repeatedly catches up with a streaming producer waits for at
-//! most 16 pauses before it looks again, behind a fast stream 64. So the consumer doesn't take the
-//! line from the producer for every item. In a dialogue, where one or two items arrive at a time,
-//! the consumer never waits. *Fetching ahead*: each side prefetches a line some lines before it
+//! most 16 pauses before it looks again, behind a fast stream 64 unless it comes in bursts. So the
+//! consumer doesn't take the line from the producer for every item. In a dialogue, where one or two
+//! items arrive at a time, the consumer never waits. *Fetching ahead*: each side prefetches a line some lines before it
 //! needs it, where the other side is known to be done with this line. The producer knows the lines
 //! that were given back. The consumer knows the lines that the producer had entered when it last
 //! looked at `read`. Of items of one to four lines, the producer also prefetches the next one's.
@@ -533,7 +533,9 @@ impl<T, const RECORDS: bool> Consumer<T, RECORDS> {
             (self.distance, waited) =
                 self.distance.caught_up_with(position, 1, far_behind, Distance::FAST);
             if waited {
+                let before = filled;
                 filled = self.place.line.filled(self.place.start);
+                self.distance = self.distance.looked_again(filled > before);
             }
         }
         if filled <= self.place.i {

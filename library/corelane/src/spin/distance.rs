@@ -10,6 +10,8 @@ pub(crate) struct Distance {
     mark: u64,
     /// Pauses to be made.
     pauses: u32,
+    /// Long waits in a row that were in vain.
+    in_vain: u32,
 }
 
 impl Distance {
@@ -20,13 +22,15 @@ impl Distance {
     const MOST_IF_FAST: u32 = 4 * Self::MOST;
     /// Calls from one catch-up to the next that make a fast stream.
     pub(crate) const FAST: u64 = 32;
+    /// Long waits in vain, in a row, that are no accident.
+    const BURSTS: u32 = 4;
     /// Calls from one catch-up to the next that make a stream. In a dialogue there are one or two
     /// for each message.
     const STREAM: u64 = 3;
 
     /// The distance of a new consumer.
     pub(crate) fn new(position: u64) -> Self {
-        Self { mark: position, pauses: 0 }
+        Self { mark: position, pauses: 0, in_vain: 0 }
     }
 
     /// Called when the consumer has caught up with the producer at `position`, in a call that takes
@@ -55,16 +59,45 @@ impl Distance {
         if run < Self::STREAM {
             self.pauses /= 2;
         } else if run < far_behind {
-            let most = if run < fast { Self::MOST } else { Self::MOST_IF_FAST };
+            let is_fast = run >= fast && self.in_vain < Self::BURSTS;
+            let most = if is_fast { Self::MOST_IF_FAST } else { Self::MOST };
             self.pauses = (2 * self.pauses + 1).min(most);
         }
         pause(self.pauses);
         (self, self.pauses > 0)
     }
 
+    /// After the look that followed a wait. When several long waits in a row were in vain, the items
+    /// come in bursts: the next waits are short.
+    #[inline]
+    pub(crate) fn looked_again(mut self, has_found: bool) -> Self {
+        if self.pauses >= Self::MOST {
+            self.in_vain = if has_found { 0 } else { self.in_vain.saturating_add(1) };
+            if self.in_vain >= Self::BURSTS {
+                self.pauses = 0;
+            }
+        }
+        self
+    }
+
     /// How long it waits.
     #[cfg(test)]
     pub(crate) fn pauses(&self) -> u32 {
         self.pauses
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Distance;
+
+    #[test]
+    fn bursts_are_not_waited_for() {
+        let mut distance = Distance::new(0);
+        for burst in 1..100 {
+            let (next, waited) = distance.caught_up_with(64 * burst, 1, u64::MAX, Distance::FAST);
+            distance = if waited { next.looked_again(false) } else { next };
+            assert!(burst < 10 || distance.pauses() < Distance::MOST, "{burst}: {distance:?}");
+        }
     }
 }
