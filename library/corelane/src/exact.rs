@@ -1,9 +1,9 @@
 //! A one-to-one queue that says full at exactly n items, made of one that gives slots back in
 //! groups.
 //!
-//! The consumer publishes its position after each pop, in a line of its own. The producer reads
-//! this position only when the items that it knows of fill the queue. The inner queue has room
-//! then, since it keeps its promise of n items.
+//! The consumer publishes its position after each pop, or run of pops, in a line of its own. The
+//! producer reads this position only when the items that it knows of fill the queue. The inner
+//! queue has room then, since it keeps its promise of n items.
 
 use alloc::sync::Arc;
 use core::fmt;

@@ -142,12 +142,14 @@ impl Word {
     /// As [`ask`](Self::ask), for ever, and also before their uses.
     #[cfg(feature = "std")]
     pub(crate) fn stop(&self) {
+        // Relaxed: as in `ask`.
         self.bits.fetch_or(STOPPED, Ordering::Relaxed);
     }
 
     /// The light fence, and then whether one of these bits is set. If so, there may have been no
     /// fence.
     #[inline(always)]
+    #[track_caller] // each use of the fence is shown to be needed
     fn has(&self, mask: u64) -> bool {
         self.barrier.light_has(&self.bits, mask)
     }
@@ -155,6 +157,7 @@ impl Word {
     /// The light fence, and then whether the tenant of a seat, which is the caller, has the lease.
     /// If not, there may have been no fence.
     #[inline(always)]
+    #[track_caller] // as `has`
     fn is_known(&self, seat: &Seat) -> bool {
         self.barrier.light_finds(&self.bits, || seat.known_word())
     }

@@ -177,7 +177,8 @@ impl<T: Plain, const STAMPS: usize> Words<T, STAMPS> {
     }
 
     /// Prefetches the slot behind that at `position`, for writing: up to [`MOST_LINES`] lines, and
-    /// not the first one, at which consumers look. Behind the last slot it is none of the ring.
+    /// not the first one, at which consumers look. Slots may begin in the middle of a line. Behind
+    /// the last slot it is none of the ring.
     #[inline(always)]
     pub(crate) fn fetch_next(&self, position: u64) {
         let bytes = const { Self::EACH * BYTES };

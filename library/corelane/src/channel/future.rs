@@ -3,7 +3,7 @@
 //! Sending and receiving in tasks.
 
 use core::future::Future;
-use core::mem::{self, ManuallyDrop};
+use core::mem::ManuallyDrop;
 use core::ops::Deref;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
@@ -161,8 +161,7 @@ impl<T> SendWait<T> {
             None => {
                 // A poll that has panicked may have sent it.
                 assert_unsent(message);
-                let mut has_looked = false;
-                let look = || match mem::replace(&mut has_looked, true) {
+                let look = |is_again| match is_again {
                     true => sender.look_again(message),
                     false => sender.look(message),
                 };
@@ -333,8 +332,7 @@ impl<T> RecvWait<T> {
         let Begun { sleep, waiting, alarm } = self.begun.0.get_or_insert_with(Begun::new);
         let received = match &common.kind {
             Kind::Queue { .. } => {
-                let mut has_looked = false;
-                let look = || match mem::replace(&mut has_looked, true) {
+                let look = |is_again| match is_again {
                     true => receiver.look_again(&mut message),
                     false => receiver.look(&mut message),
                 };

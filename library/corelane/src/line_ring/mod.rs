@@ -14,7 +14,7 @@
 //! first. *Distance*: a consumer that repeatedly catches up with a streaming producer waits for at
 //! most 16 pauses before it looks again, behind a fast stream 64 unless it comes in bursts. So the
 //! consumer doesn't take the line from the producer for every item. In a dialogue, where one or two
-//! items arrive at a time, the consumer never waits. *Fetching ahead*: each side prefetches a line some lines before it
+//! items arrive at a time, the consumer soon doesn't wait. *Fetching ahead*: each side prefetches a line some lines before it
 //! needs it, where the other side is known to be done with this line. The producer knows the lines
 //! that were given back. The consumer knows the lines that the producer had entered when it last
 //! looked at `read`. Of items of one to four lines, the producer also prefetches the next one's.
@@ -508,8 +508,8 @@ impl<T, const RECORDS: bool> Consumer<T, RECORDS> {
     /// Looks for items behind those that are known.
     #[inline(always)] // see `queue::try_pop_by`
     fn refill(&mut self) -> Result<(), TryPopError> {
-        // No calls here: a method that pops would save registers at its start. And values, so that a
-        // handle in a loop stays in registers: see `queue::try_pop_by`.
+        // No calls here: a method that pops would save registers at its start. And values, so that
+        // a handle in a loop stays in registers: see `queue::try_pop_by`.
         //
         // Read before the look, so that the look finds all that the producer pushed before it was
         // dropped.
@@ -690,8 +690,8 @@ unsafe impl<T, const RECORDS: bool> queue::LendItems for Consumer<T, RECORDS> {
             if run == 0 {
                 break;
             }
-            if are_all_there {
-                place.line.fetch_ahead(if Line::<T>::IS_GROUP { 2 } else { 16 });
+            if are_all_there && !Line::<T>::IS_GROUP {
+                place.line.fetch_ahead(16);
             }
             // SAFETY: these items were pushed and not popped, and `staged` reads each item only
             // once.

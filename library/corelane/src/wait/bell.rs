@@ -330,7 +330,8 @@ impl Bell {
 
     /// Whether the sleeper hasn't been woken. From now on `waker` wakes it.
     pub(crate) fn still_sleeps(&self, number: u64, waker: &Waker) -> bool {
-        // Relaxed: it was told of this sleeper before.
+        // Relaxed: it was told of this sleeper before. If a look finds nothing, the lock of the next
+        // announcement orders what the ringer did.
         if self.sleeping.load(Ordering::Relaxed) & !FENCED == 0 {
             return false;
         }
@@ -392,8 +393,8 @@ impl<'a> Wait<'a> {
     }
 
     /// Looks, and if it is not over yet, sees to it that `waker` is woken by a ring from then on.
-    pub fn poll<R>(&mut self, waker: &Waker, look: impl FnMut() -> Look<R>) -> Look<R> {
-        self.sleep.poll(self.bell, waker, look)
+    pub fn poll<R>(&mut self, waker: &Waker, mut look: impl FnMut() -> Look<R>) -> Look<R> {
+        self.sleep.poll(self.bell, waker, |_| look())
     }
 
     /// Whether it has not slept yet, or has used what it was woken for.
@@ -409,8 +410,12 @@ impl<'a> Wait<'a> {
     }
 
     /// As [`poll`](Self::poll), for the future of a task.
-    pub(super) fn poll_task<R>(&mut self, waker: &Waker, look: impl FnMut() -> Look<R>) -> Poll<R> {
-        self.sleep.poll_task(self.bell, waker, look)
+    pub(super) fn poll_task<R>(
+        &mut self,
+        waker: &Waker,
+        mut look: impl FnMut() -> Look<R>,
+    ) -> Poll<R> {
+        self.sleep.poll_task(self.bell, waker, |_| look())
     }
 }
 
@@ -444,7 +449,7 @@ impl Sleep {
         &mut self,
         bell: &Bell,
         waker: &Waker,
-        look: impl FnMut() -> Look<R>,
+        look: impl FnMut(bool) -> Look<R>,
     ) -> Poll<R> {
         match self.poll(bell, waker, look) {
             Look::Done(found) => return Poll::Ready(found),
@@ -454,21 +459,21 @@ impl Sleep {
         Poll::Pending
     }
 
-    /// As [`Wait::poll`].
+    /// As [`Wait::poll`]. A look is told whether it is the second one of this poll.
     pub(crate) fn poll<R>(
         &mut self,
         bell: &Bell,
         waker: &Waker,
-        mut look: impl FnMut() -> Look<R>,
+        mut look: impl FnMut(bool) -> Look<R>,
     ) -> Look<R> {
         if self.sleeper.is_some_and(|number| !bell.still_sleeps(number, waker)) {
             (self.sleeper, self.is_woken) = (None, true);
         }
-        let mut found = look();
+        let mut found = look(false);
         if matches!(found, Look::NotYet) && self.sleeper.is_none() {
             self.sleeper = bell.announce(waker);
             found = match self.sleeper {
-                Some(_) => look(),
+                Some(_) => look(true),
                 None => Look::Busy,
             };
         }

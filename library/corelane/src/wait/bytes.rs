@@ -219,7 +219,7 @@ impl<C: Records, B: Bells> Consumer<C, B> {
     ) -> Result<(C::Found, usize), TryPopError> {
         let Self { queue, habit, bells } = self;
         let mut looks = 0;
-        while until.is_none() && habit.spins(bells.items(), looks) {
+        while until.is_none() && habit.pause_to_spin(bells.items(), looks) {
             looks += 1;
             // As in `Consumer::wait_to_pop` of items.
             let found = match reserve(queue, bells) {

@@ -89,7 +89,7 @@ impl<C: queue::Consumer, B: Bells> Consumer<C, B> {
     #[inline(never)]
     fn wait_to_pop(&mut self, until: Option<Instant>) -> Result<C::Item, TryPopError> {
         let mut looks = 0;
-        while until.is_none() && self.habit.spins(self.bells.items(), looks) {
+        while until.is_none() && self.habit.pause_to_spin(self.bells.items(), looks) {
             looks += 1;
             // The same code as without a wait: when the item comes, it is there at once.
             let found = match queue::Consumer::try_pop(self) {

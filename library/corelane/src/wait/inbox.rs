@@ -266,7 +266,7 @@ impl<C: queue::Consumer> Future for InboxFuture<'_, C> {
         if is_first {
             ready!(budget.poll_step(context.waker()));
         }
-        let popped = sleep.poll_task(items, context.waker(), || sources.look()).map(Result::ok);
+        let popped = sleep.poll_task(items, context.waker(), |_| sources.look()).map(Result::ok);
         count_step(is_first && popped.is_ready());
         popped
     }

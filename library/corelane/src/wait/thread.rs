@@ -155,7 +155,7 @@ impl Habit {
     /// Whether the thread only looks again and again. Then this was the pause before a look, which
     /// the caller makes. `looks` is how many it has made in this wait.
     #[inline]
-    pub(crate) fn spins(&mut self, bell: &impl Rings, looks: u64) -> bool {
+    pub(crate) fn pause_to_spin(&mut self, bell: &impl Rings, looks: u64) -> bool {
         if self.strategy != Strategy::Spin {
             return false;
         }
