@@ -461,9 +461,10 @@ impl<H> User<H> {
             unsafe { core::hint::assert_unchecked(seat.is_some()) };
         }
         let Some(seat) = seat else {
+            // Relaxed: the look after the use has the fence.
+            let is_stopped = self.word.bits.load(Ordering::Relaxed) & STOPPED != 0;
             // SAFETY: the only user has the value.
-            let is_done =
-                !self.word.has(STOPPED) && work.run(unsafe { self.own.assume_init_mut() });
+            let is_done = !is_stopped && work.run(unsafe { self.own.assume_init_mut() });
             return is_done.then(|| self.is_asked());
         };
         // SAFETY: the seat lives as long as the lease.
