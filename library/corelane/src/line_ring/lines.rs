@@ -39,6 +39,10 @@ impl<T> Line<T> {
     /// Whether `tail` has a line of its own, and several lines of items follow. Still larger items
     /// have a `tail` each, which costs less than a line more.
     pub(super) const IS_GROUP: bool = Self::FIT < 2 && size_of::<T>() <= 1024;
+    /// Distance, in lines, from the line that a side enters to the line that it prefetches.
+    const AHEAD: usize = if Self::IS_GROUP { 2 } else { 16 };
+    /// A side prefetches if the other side is known to be done with so many lines.
+    pub(super) const KNOWN: usize = if Self::IS_GROUP { 4 } else { Self::AHEAD };
     /// Whether the producer prefetches. In longer groups, more prefetched lines are taken by a
     /// consumer close behind, whose processor prefetches too, before the producer writes them.
     pub(super) const IS_SHORT: bool = Self::STRIDE <= 9 * Self::BYTES;
@@ -112,13 +116,11 @@ impl<T> Line<T> {
         }
     }
 
-    /// Prefetches the line that lies `lines` lines after this line, for writing: both sides write
-    /// each line. A group is prefetched with all its slots.
+    /// Prefetches the line that lies [`AHEAD`](Self::AHEAD) lines after this line, for writing: both
+    /// sides write each line. A group is prefetched with all its slots.
     #[inline(always)]
-    pub(super) fn fetch_ahead(&self, lines: u64) {
-        // It may wrap if another process that isn't to be trusted has written the counters.
-        let bytes_ahead = (lines as usize).wrapping_mul(Self::STRIDE);
-        let base = self.base.as_ptr().wrapping_add(bytes_ahead);
+    pub(super) fn fetch_ahead(&self) {
+        let base = self.base.as_ptr().wrapping_add(Self::AHEAD * Self::STRIDE);
         let bytes = if Self::IS_GROUP { Self::STRIDE } else { 1 };
         for at in (0..bytes).step_by(Self::BYTES) {
             prefetch_to_write(base.wrapping_add(at));

@@ -184,17 +184,6 @@ impl Geometry {
         let together = 1 << wanted.ilog2();
         Ok(Self { lines: needed + together + 1, together: together as u64 })
     }
-
-    /// Distance, in lines, from the line that a side enters to the line that it prefetches, if the
-    /// other side is known to be done with as many. In a small ring it is short: few lines are
-    /// known.
-    fn ahead<T>(self) -> u64 {
-        match self.together {
-            ..LEAST_TOGETHER => NEVER,
-            _ if Line::<T>::IS_GROUP => 2,
-            together => (together / 4).max(8),
-        }
-    }
 }
 
 /// The sending side.
@@ -208,8 +197,6 @@ pub struct Producer<T> {
     limit: u64,
     /// Lines that the consumer may have left and not given back, and the line that it is in.
     spare: usize,
-    /// Distance of the prefetched line: see [`Geometry::ahead`].
-    ahead: u64,
     end: End<Header<T>>,
     staging: Staging<T>,
 }
@@ -230,8 +217,6 @@ pub struct Consumer<T, const RECORDS: bool = false> {
     entered: u64,
     /// G.
     together: u64,
-    /// Distance of the prefetched line: see [`Geometry::ahead`].
-    ahead: u64,
     distance: Distance,
     end: End<Header<T>>,
     /// Items from `place` on that have been copied out to be lent. Boxed, so that it can be passed
@@ -239,11 +224,8 @@ pub struct Consumer<T, const RECORDS: bool = false> {
     staged: Box<Staged<T>>,
 }
 
-/// A side of a ring with a smaller G doesn't prefetch.
-const LEAST_TOGETHER: u64 = 8;
-
-/// A distance of which no ring has so many lines.
-const NEVER: u64 = 1 << 62;
+/// The consumer of a ring with a smaller G doesn't prefetch: it would look at `entered` too often.
+const LEAST_TOGETHER: usize = 8;
 
 // SAFETY: places point into the region that `end` keeps alive, and `End<Header<T>>` is `Send` if
 // the items are.
@@ -260,7 +242,6 @@ impl<T> Producer<T> {
             entered: 1,
             limit: geometry.lines as u64,
             spare: geometry.together as usize + 1,
-            ahead: geometry.ahead::<T>(),
             end,
             staging: Staging::new(),
         }
@@ -276,7 +257,7 @@ impl<T> Producer<T> {
         let is_possible = limit.wrapping_sub(self.entered) <= self.end.slots().len() as u64;
         self.limit = if is_possible { limit } else { self.entered };
         let entered = &self.end.header().entered;
-        if self.ahead != NEVER && own_load(entered) != self.entered {
+        if self.spare > LEAST_TOGETHER && own_load(entered) != self.entered {
             // Relaxed: a hint.
             entered.store(self.entered, Ordering::Relaxed);
         }
@@ -304,8 +285,8 @@ impl<T> Producer<T> {
         }
         self.place.enter_next(self.end.slots());
         self.entered = self.entered.wrapping_add(1);
-        if Line::<T>::IS_SHORT && self.free_lines() as u64 >= self.ahead {
-            self.place.line.fetch_ahead(self.ahead);
+        if Line::<T>::IS_SHORT && self.free_lines() >= Line::<T>::KNOWN {
+            self.place.line.fetch_ahead();
         }
         true
     }
@@ -453,7 +434,6 @@ impl<T, const RECORDS: bool> Consumer<T, RECORDS> {
             left: 0,
             entered: 0,
             together: geometry.together,
-            ahead: geometry.ahead::<T>(),
             distance: Distance::new(first),
             end,
             staged,
@@ -493,15 +473,15 @@ impl<T, const RECORDS: bool> Consumer<T, RECORDS> {
             // Release ↔ Acquire in `Producer::look`: the items are taken, and `tail` is handed
             // back.
             self.end.header().read.store(self.left, Ordering::Release);
-            if self.ahead != NEVER {
+            if self.together >= LEAST_TOGETHER as u64 {
                 // Relaxed: a hint.
                 self.entered = self.end.header().entered.load(Ordering::Relaxed);
             }
         }
         self.place.enter_next(self.end.slots());
         self.filled = 0;
-        if is_before(self.left.wrapping_add(self.ahead), self.entered) {
-            self.place.line.fetch_ahead(self.ahead);
+        if is_before(self.left.wrapping_add(Line::<T>::KNOWN as u64), self.entered) {
+            self.place.line.fetch_ahead();
         }
     }
 
@@ -691,7 +671,7 @@ unsafe impl<T, const RECORDS: bool> queue::LendItems for Consumer<T, RECORDS> {
                 break;
             }
             if are_all_there && !Line::<T>::IS_GROUP {
-                place.line.fetch_ahead(16);
+                place.line.fetch_ahead();
             }
             // SAFETY: these items were pushed and not popped, and `staged` reads each item only
             // once.
