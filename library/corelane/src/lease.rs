@@ -711,7 +711,8 @@ impl Tenant {
         self.word != NO_LEASE && (word | others) == (self.word | others)
     }
 
-    /// Gets the lease, and begins a use, after so many steps. Looks for a bounded time.
+    /// Gets the lease, and begins a use. `before` are the tenant's steps before this use. Looks for
+    /// a bounded time.
     fn gain<H>(&mut self, seat: &Seat, lease: &Lease<H>, before: u64) -> bool {
         // The caller's look had none if it is not light.
         lease.barrier().light();

@@ -205,28 +205,23 @@ mod lanes {
     }
 
     fn of_items<const W: usize>(all: &mut All, [lane, broadcast, shaq]: [&'static str; 3]) {
-        all.add(
-            lane,
-            || {
-                let lane = Lane::<[u64; W]>::create(CAPACITY).unwrap();
-                alone((lane.producer().unwrap(), lane.consumer().unwrap()))
-            },
-            |tx, n| tx.push([n; W]).is_ok(),
-            |rx| rx.pop().map(last),
-            |tx, n| tx.try_push([n; W]).is_err(),
-            |rx| rx.try_pop().is_err(),
-        );
-        all.add(
-            broadcast,
-            || {
-                let lane = Broadcast::<[u64; W]>::create(CAPACITY).unwrap();
-                alone((lane.producer().unwrap(), lane.consumer().unwrap()))
-            },
-            |tx, n| tx.push([n; W]).is_ok(),
-            |rx| rx.pop().map(last),
-            |tx, n| tx.try_push([n; W]).is_err(),
-            |rx| rx.try_pop().is_err(),
-        );
+        macro_rules! add {
+            ($name:ident, $lane:ident) => {
+                all.add(
+                    $name,
+                    || {
+                        let lane = $lane::<[u64; W]>::create(CAPACITY).unwrap();
+                        alone((lane.producer().unwrap(), lane.consumer().unwrap()))
+                    },
+                    |tx, n| tx.push([n; W]).is_ok(),
+                    |rx| rx.pop().map(last),
+                    |tx, n| tx.try_push([n; W]).is_err(),
+                    |rx| rx.try_pop().is_err(),
+                )
+            };
+        }
+        add!(lane, Lane);
+        add!(broadcast, Broadcast);
         all.add(
             shaq,
             || alone(spsc::pair::<[u64; W]>(CAPACITY).unwrap()),

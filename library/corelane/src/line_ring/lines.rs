@@ -41,11 +41,11 @@ impl<T> Line<T> {
     pub(super) const IS_GROUP: bool = Self::FIT < 2 && size_of::<T>() <= 1024;
     /// Distance, in lines, from the line that a side enters to the line that it prefetches.
     const AHEAD: usize = if Self::IS_GROUP { 2 } else { 16 };
-    /// A side prefetches if the other side is known to be done with so many lines.
+    /// A side prefetches while at least this many lines before it are known to be free for it.
     pub(super) const KNOWN: usize = if Self::IS_GROUP { 4 } else { Self::AHEAD };
     /// Whether the producer prefetches. In longer groups, more prefetched lines are taken by a
     /// consumer close behind, whose processor prefetches too, before the producer writes them.
-    pub(super) const IS_SHORT: bool = Self::STRIDE <= 9 * Self::BYTES;
+    pub(super) const PRODUCER_FETCHES: bool = Self::STRIDE <= 9 * Self::BYTES;
     /// Where the items begin: behind `tail`.
     pub(super) const ITEMS_AT: usize = {
         let at = size_of::<AtomicU64>().next_multiple_of(align_of::<UnsafeCell<T>>());

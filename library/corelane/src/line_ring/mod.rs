@@ -14,10 +14,11 @@
 //! first. *Distance*: a consumer that repeatedly catches up with a streaming producer waits for at
 //! most 16 pauses before it looks again, behind a fast stream 64 unless it comes in bursts. So the
 //! consumer doesn't take the line from the producer for every item. In a dialogue, where one or two
-//! items arrive at a time, the consumer soon doesn't wait. *Fetching ahead*: each side prefetches a line some lines before it
-//! needs it, where the other side is known to be done with this line. The producer knows the lines
-//! that were given back. The consumer knows the lines that the producer had entered when it last
-//! looked at `read`. Of items of one to four lines, the producer also prefetches the next one's.
+//! items arrive at a time, the consumer soon doesn't wait. *Fetching ahead*: each side prefetches a
+//! line some lines before it needs it, where the other side is known to be done with this line. The
+//! producer knows the lines that were given back. The consumer knows the lines that the producer
+//! had entered when it last looked at `read`. Of items of one to four lines, the producer also
+//! prefetches the next one's.
 //!
 #![doc = advice!(linering)]
 //!
@@ -285,7 +286,7 @@ impl<T> Producer<T> {
         }
         self.place.enter_next(self.end.slots());
         self.entered = self.entered.wrapping_add(1);
-        if Line::<T>::IS_SHORT && self.free_lines() >= Line::<T>::KNOWN {
+        if Line::<T>::PRODUCER_FETCHES && self.free_lines() >= Line::<T>::KNOWN {
             self.place.line.fetch_ahead();
         }
         true
