@@ -276,18 +276,29 @@ fn a_payload_that_panics() {
 
 #[test]
 fn counts_tell_what_workers_do() {
-    let pool = Pool::new(Options::new(2), |local: &mut Local<u32>, n| {
-        if n > 0 {
-            (0..100).for_each(|_| local.push(0));
+    let ran = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&ran);
+    let pool = Pool::new(Options::new(2), move |local: &mut Local<u32>, n| {
+        if n == 0 {
+            counter.fetch_add(1, Ordering::Relaxed);
+            return;
         }
-        thread::sleep(Duration::from_micros(20));
+        (0..100).for_each(|_| local.push(0));
+        // The other worker takes one of them, however late it starts.
+        while counter.load(Ordering::Relaxed) == 0 {
+            thread::yield_now();
+        }
     });
     let pool = pool.unwrap();
     pool.push(1);
     pool.wait_until_idle();
-    let counts: Vec<_> = (0..2).map(|worker| pool.counts(worker)).collect();
+    let counts = || [pool.counts(0), pool.counts(1)];
+    while counts().iter().any(|counts| counts.sleeps == 0) {
+        thread::yield_now();
+    }
+    let counts = counts();
     assert_eq!(counts.iter().map(|counts| counts.tasks).sum::<u64>(), 101);
-    assert!(counts.iter().all(|counts| counts.tasks > 0 && counts.sleeps > 0), "{counts:?}");
+    assert!(counts.iter().all(|counts| counts.tasks > 0), "{counts:?}");
     assert!(counts.iter().any(|counts| counts.stolen + counts.seized > 0), "{counts:?}");
     assert_eq!(pool.waiting(), 0);
 }
