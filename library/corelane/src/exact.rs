@@ -94,8 +94,21 @@ impl Positions {
     /// Whether all room that is not reserved is taken. While a reservation ends, its room may count
     /// twice: then [`freed`](Self::freed) grows.
     pub(crate) fn is_full(&self) -> bool {
+        self.room() == 0
+    }
+
+    /// Items for which there is room that is not reserved: as [`is_full`](Self::is_full).
+    pub(crate) fn room(&self) -> u64 {
         // Relaxed: a sleeper looks again after the reservation has ended, since a ring follows.
-        self.len() as u64 >= self.unreserved.load(Ordering::Relaxed)
+        self.unreserved.load(Ordering::Relaxed).saturating_sub(self.len() as u64)
+    }
+
+    /// The capacity, less the room that is reserved. A reservation that is missing here has ended,
+    /// and its item can be popped.
+    #[cfg(feature = "std")]
+    pub(crate) fn unreserved(&self) -> u64 {
+        // Acquire ↔ Release in `reserve_more`: the item of the reservation.
+        self.unreserved.load(Ordering::Acquire)
     }
 
     fn new(capacity: u64) -> Self {
@@ -158,24 +171,30 @@ impl<P> Producer<P> {
         self.room > 0
     }
 
-    /// Reserves room for one item, if there is some: as if the capacity were smaller, until
-    /// [`release`](Self::release). The item's place in the queue is open until it is pushed.
+    /// Reserves room for `n` items, if there is so much: as if the capacity were smaller, until
+    /// [`release`](Self::release). The items' places in the queue are open until they are pushed.
     #[cfg(feature = "std")]
-    pub(crate) fn reserve(&mut self) -> bool {
-        let has_room = self.has_room();
+    pub(crate) fn reserve(&mut self, n: u64) -> bool {
+        if self.room < n {
+            self.room = look(&self.shared, self.capacity);
+        }
+        let has_room = self.room >= n;
         if has_room {
-            self.reserve_more(1);
+            self.reserve_more(n);
         }
         has_room
     }
 
-    /// Ends a reservation. Now there is room.
+    /// Ends the reservation of room for `n` items. Calls `push`, which may fill that room, before
+    /// consumers know that it has ended.
     #[cfg(feature = "std")]
-    pub(crate) fn release(&mut self) {
-        self.reserve_more(1_u64.wrapping_neg());
+    pub(crate) fn release(&mut self, n: u64, push: impl FnOnce(&mut Self)) {
+        (self.capacity, self.room) = (self.capacity + n, self.room + n);
+        push(self);
+        self.reserve_more(0);
         let released = &self.shared.released;
         // Relaxed: only the thread that has the producer writes it.
-        let next = released.load(Ordering::Relaxed).wrapping_add(1);
+        let next = released.load(Ordering::Relaxed).wrapping_add(n);
         // Release ↔ Acquire in `freed`: the room of the reservation has come back.
         released.store(next, Ordering::Release);
         // Release ↔ the fence of `freed`: the end of the reservation is visible before this
@@ -183,11 +202,11 @@ impl<P> Producer<P> {
         fence(Ordering::Release);
     }
 
+    #[cfg(feature = "std")]
     fn reserve_more(&mut self, n: u64) {
-        self.capacity = self.capacity.wrapping_sub(n);
-        self.room = self.room.wrapping_sub(n);
-        // Relaxed: only counted.
-        self.shared.unreserved.store(self.capacity, Ordering::Relaxed);
+        (self.capacity, self.room) = (self.capacity - n, self.room - n);
+        // Release ↔ Acquire in `Positions::unreserved`: the item of a reservation that has ended.
+        self.shared.unreserved.store(self.capacity, Ordering::Release);
     }
 
     pub(crate) fn positions(&self) -> Arc<Positions> {

@@ -7,7 +7,7 @@ use core::iter;
 
 use super::ends::{Item, Kind, Message, Rx, Tx};
 use super::rendezvous::{Rendezvous, Waiting};
-use crate::memory::{AtomicU64, Mutex, Ordering, yield_now};
+use crate::memory::{AtomicBool, AtomicU64, Mutex, Ordering, yield_now};
 use crate::queue::TryPopError;
 use crate::unwind::{call_each, drop_each};
 use crate::wait::bell::{Bell, wake_each};
@@ -50,6 +50,8 @@ pub(super) struct Common<T> {
     pub(super) room: Bell,
     pub(super) closed: Closed,
     senders: AtomicU64,
+    /// [`WeakSender`](super::WeakSender)s.
+    weak_senders: AtomicU64,
     receivers: AtomicU64,
     /// The queue's receiving end, when all receivers are gone.
     rest: Mutex<Option<Rx<T>>>,
@@ -59,6 +61,19 @@ pub(super) struct Common<T> {
     /// The descriptor for pollers, if one was asked for.
     #[cfg(target_os = "linux")]
     pub(super) watch: std::sync::OnceLock<super::ready_fd::Watch>,
+    /// Where senders of [`task::mpsc`](super::task::mpsc) sleep besides.
+    pub(super) of_tasks: Option<Box<OfTasks>>,
+}
+
+/// What only channels of [`task::mpsc`](super::task::mpsc) have.
+#[derive(Default)]
+pub(super) struct OfTasks {
+    /// Tasks that wait for the end of the channel.
+    pub(super) closed: Bell,
+    /// Tasks that wait until no other one reserves room for several messages.
+    pub(super) turn: Bell,
+    /// Whether a task does.
+    pub(super) is_reserving: AtomicBool,
 }
 
 impl<T> Drop for Common<T> {
@@ -77,18 +92,25 @@ pub(super) enum Selected<T> {
 
 impl<T> Common<T> {
     /// Of one sender and one receiver.
-    pub(super) fn new(tx: &Tx<T>, rx: &Rx<T>, kind: Kind<T>) -> Self {
+    pub(super) fn new(
+        tx: &Tx<T>,
+        rx: &Rx<T>,
+        kind: Kind<T>,
+        of_tasks: Option<Box<OfTasks>>,
+    ) -> Self {
         Self {
             items: Bell::of(tx.word()),
             room: Bell::of(rx.word()),
             closed: Closed(AtomicU64::new(0)),
             senders: AtomicU64::new(1),
+            weak_senders: AtomicU64::new(0),
             receivers: AtomicU64::new(1),
             rest: Mutex::new(None),
             kind,
             selected: Mutex::new(BTreeMap::new()),
             #[cfg(target_os = "linux")]
             watch: std::sync::OnceLock::new(),
+            of_tasks,
         }
     }
 
@@ -103,10 +125,20 @@ impl<T> Common<T> {
         self.closed.is_set()
     }
 
+    /// Whether all senders are gone.
+    fn is_without_senders(&self) -> bool {
+        // Acquire ↔ Release in `leave_sender`: the last messages, and the weak senders.
+        self.senders.load(Ordering::Acquire) == 0
+    }
+
+    /// Whether nothing may be sent any more, but into room that is reserved.
+    pub(super) fn is_ending(&self) -> bool {
+        self.is_without_senders() || self.is_closed()
+    }
+
     /// Whether nothing is sent any more.
     pub(super) fn has_ended(&self) -> bool {
-        // Acquire ↔ Release in `leave_sender`: the count of the last messages.
-        self.senders.load(Ordering::Acquire) == 0 || self.is_closed()
+        self.is_without_senders() || (self.is_closed() && !self.kind.is_reserved())
     }
 
     /// After a message was sent by a sender that is asked for attention.
@@ -155,13 +187,61 @@ impl<T> Common<T> {
         // Without the fence, such a message stays until the channel is dropped.
         let _ = self.items.heavy_fence();
         let partners = self.kind.meeting().map(Rendezvous::close);
-        let sleepers = [&self.items, &self.room].into_iter().flat_map(Bell::take_all);
+        let closed = self.of_tasks.iter().map(|of_tasks| &of_tasks.closed);
+        let sleepers = [&self.items, &self.room].into_iter().chain(closed).flat_map(Bell::take_all);
         wake_each(partners.into_iter().flatten().chain(sleepers));
+    }
+
+    /// After reserved room was given back. Receivers of a closed channel wait for that.
+    pub(super) fn released(&self) {
+        // Between the end of the reservation and the look. Pairs with the heavy fence in `close`,
+        // whose sleepers look at the reservations.
+        self.items.light_fence();
+        if self.is_closed() {
+            self.items.ring_for_all();
+        }
     }
 
     pub(super) fn enter_sender(&self) {
         // Relaxed: the thread that uses the new handle got it from this thread.
         self.senders.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One more sender, unless all are gone.
+    pub(super) fn enter_sender_again(&self) -> bool {
+        // Relaxed, all: as `enter_sender`.
+        let mut senders = self.senders.load(Ordering::Relaxed);
+        while senders != 0 {
+            let another = senders + 1;
+            let entered = self.senders.compare_exchange(
+                senders,
+                another,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            );
+            match entered {
+                Ok(_) => return true,
+                Err(now) => senders = now,
+            }
+        }
+        false
+    }
+
+    pub(super) fn enter_weak_sender(&self) {
+        // Relaxed: as `enter_sender`.
+        self.weak_senders.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn leave_weak_sender(&self) {
+        // Relaxed: only counted.
+        self.weak_senders.fetch_add(1_u64.wrapping_neg(), Ordering::Relaxed);
+    }
+
+    /// Senders, weak senders, and receivers.
+    pub(super) fn counts(&self) -> [usize; 3] {
+        // Relaxed: only counted.
+        [&self.senders, &self.weak_senders, &self.receivers]
+            .map(|count| count.load(Ordering::Relaxed) as usize)
     }
 
     pub(super) fn enter_receiver(&self) {
@@ -181,10 +261,12 @@ impl<T> Common<T> {
     /// A receiver goes. If it is the last one and there are senders, all messages are dropped: a
     /// message may own what others wait for. `end` gives an end of the queue.
     pub(super) fn leave_receiver(&self, end: impl FnOnce() -> Rx<T>) {
-        // Relaxed, both: the queue's ends order what they do with it.
+        // Relaxed: the queue's ends order what they do with it.
         let is_last = self.receivers.fetch_add(1_u64.wrapping_neg(), Ordering::Relaxed) == 1;
-        let has_senders = self.senders.load(Ordering::Relaxed) != 0 && self.kind.timer().is_none();
-        if !is_last || !has_senders {
+        // Relaxed: the weak senders of the last sender are known. They keep the queue, too.
+        let is_kept = || self.weak_senders.load(Ordering::Relaxed) != 0;
+        let has_senders = || !self.is_without_senders() || is_kept();
+        if !is_last || self.kind.timer().is_some() || !has_senders() {
             return;
         }
         // Before it is closed: a sender that sees that clears the queue.

@@ -103,6 +103,22 @@ impl<T> Kind<T> {
         }
     }
 
+    /// Messages for which there is room that is not reserved.
+    pub(super) fn room(&self) -> usize {
+        match self {
+            Self::Queue { positions, .. } => positions.room() as usize,
+            Self::Rendezvous(_) | Self::Timer(_) => self.capacity() - self.len(),
+        }
+    }
+
+    /// Whether room is reserved. If not, the messages that were sent into reserved room are there.
+    pub(super) fn is_reserved(&self) -> bool {
+        match self {
+            Self::Queue { positions, capacity } => positions.unreserved() as usize != *capacity,
+            Self::Rendezvous(_) | Self::Timer(_) => false,
+        }
+    }
+
     /// Whether all room is taken or reserved.
     pub(super) fn is_full(&self) -> bool {
         match self {
@@ -248,23 +264,22 @@ impl<T> Tx<T> {
         self.give_quickly::<A>(PushQuickly(message))
     }
 
-    /// Reserves room for one item. Whether there was some; `None` while another thread's call is in
-    /// the way.
-    pub(super) fn reserve(&self) -> Option<bool> {
-        self.use_by(|tx| tx.with(|tx| (tx.reserve(), true))).unwrap_or(Some(false))
+    /// Reserves room for `n` items. Whether there was so much; `None` while another thread's call is
+    /// in the way.
+    pub(super) fn reserve(&self, n: usize) -> Option<bool> {
+        self.use_by(|tx| tx.with(|tx| (tx.reserve(n as u64), true))).unwrap_or(Some(false))
     }
 
-    /// Ends a reservation, by any thread, and pushes the message into its room, if there is one.
-    /// `None` as for [`reserve`](Self::reserve).
-    pub(super) fn release(&self, message: &mut Message<T>) -> Option<()> {
-        self.use_by(|tx| tx.with(|tx| (release(tx, message), true))).unwrap_or(Some(()))
-    }
-}
-
-fn release<T>(tx: &mut Producer<T>, message: &mut Message<T>) {
-    tx.release();
-    if message.has_item() {
-        tx.push_from(message);
+    /// Ends the reservation of room for `n` items, by any thread, and pushes the message into this
+    /// room, if there is one. `None` as for [`reserve`](Self::reserve).
+    pub(super) fn release(&self, n: usize, message: &mut Message<T>) -> Option<()> {
+        let push = |tx: &mut Producer<T>| {
+            if message.has_item() {
+                tx.push_from(message);
+            }
+        };
+        let release = |tx: &mut Producer<T>| (tx.release(n as u64, push), true);
+        self.use_by(|tx| tx.with(release)).unwrap_or(Some(()))
     }
 }
 

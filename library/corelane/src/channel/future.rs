@@ -202,6 +202,13 @@ pub struct SendFuture<'a, T, A: Access = Shared> {
 
 impl<T, A: Access> Unpin for SendFuture<'_, T, A> {}
 
+impl<T, A: Access> SendFuture<'_, T, A> {
+    /// Gives up a send into a queue that is pending. Returns the message.
+    pub(super) fn take_back(mut self) -> T {
+        self.wait.message.unpack()
+    }
+}
+
 impl<T, A: Access> Future for SendFuture<'_, T, A> {
     type Output = Result<(), SendError<T>>;
 
@@ -283,18 +290,18 @@ impl<T, A: Access> Sender<T, A> {
 }
 
 /// One wait for a message, from a sender or from the clock.
-struct RecvWait<T> {
+pub(super) struct RecvWait<T> {
     budget: Budget,
     begun: MayHaveBegun<T>,
 }
 
 impl<T> RecvWait<T> {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { budget: Budget::default(), begun: MayHaveBegun::no() }
     }
 
     #[inline]
-    fn poll<A: Access>(
+    pub(super) fn poll<A: Access>(
         &mut self,
         receiver: &Receiver<T, A>,
         context: &mut Context<'_>,
@@ -350,7 +357,7 @@ impl<T> RecvWait<T> {
 
     /// Gives the wait up. No message is lost.
     #[inline(always)] // most waits are over at their first look
-    fn end<A: Access>(&mut self, receiver: &Receiver<T, A>) {
+    pub(super) fn end<A: Access>(&mut self, receiver: &Receiver<T, A>) {
         if self.begun.has() {
             self.give_up(receiver);
         }

@@ -92,8 +92,11 @@ mod rendezvous;
 mod select;
 mod select_macro;
 mod sender;
+pub mod task;
 mod timer;
+mod weak;
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -112,11 +115,12 @@ pub use ready_fd::ReadyFd;
 pub use receiver::{IntoIter, Iter, Receiver, TryIter};
 pub use select::{Select, SelectedOperation};
 pub use sender::Sender;
+pub use weak::WeakSender;
 
 use crate::memory::{limit, timed_yield};
 use crate::spin::Retries;
 use crate::wait::thread::is_over;
-use common::Common;
+use common::{Common, OfTasks};
 use ends::{Kind, Rx, Tx};
 use timer::Timer;
 
@@ -142,8 +146,15 @@ pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
 
 /// A channel with handles of these kinds.
 fn open<T, S: Access, R: Access>(ends: ends::Ends<T>) -> (Sender<T, S>, Receiver<T, R>) {
+    open_with(ends, None)
+}
+
+fn open_with<T, S: Access, R: Access>(
+    ends: ends::Ends<T>,
+    of_tasks: Option<Box<OfTasks>>,
+) -> (Sender<T, S>, Receiver<T, R>) {
     let (tx, rx, kind) = ends.unwrap_or_else(|error| panic!("{error}"));
-    let common = Arc::new(Common::new(&tx, &rx, kind));
+    let common = Arc::new(Common::new(&tx, &rx, kind, of_tasks));
     (Sender::new(tx, common.clone()), Receiver::new(rx, common))
 }
 
@@ -169,7 +180,7 @@ pub fn never<T>() -> Receiver<T> {
 }
 
 fn timed<T>(timer: Timer<T>) -> Receiver<T> {
-    let common = Common::new(&Tx::none(), &Rx::none(), Kind::Timer(timer));
+    let common = Common::new(&Tx::none(), &Rx::none(), Kind::Timer(timer), None);
     Receiver::new(Rx::none(), Arc::new(common))
 }
 
@@ -269,6 +280,12 @@ pub mod mpsc {
     };
     /// The receiving side.
     pub type Receiver<T> = super::Receiver<T, Exclusive>;
+    /// The messages of a receiver.
+    pub type Iter<'a, T> = super::Iter<'a, T, Exclusive>;
+    /// The messages that are there.
+    pub type TryIter<'a, T> = super::TryIter<'a, T, Exclusive>;
+    /// The messages of a receiver that the iterator owns.
+    pub type IntoIter<T> = super::IntoIter<T, Exclusive>;
 
     /// As [`super::bounded`].
     ///

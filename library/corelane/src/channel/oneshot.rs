@@ -2,7 +2,7 @@
 
 use alloc::sync::Arc;
 use core::fmt;
-use core::future::Future;
+use core::future::{Future, poll_fn};
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
@@ -35,63 +35,84 @@ pub fn oneshot<T>() -> (Sender<T>, Receiver<T>) {
         state: AtomicU64::new(EMPTY),
         message: UnsafeCell::new(None),
         waker: UnsafeCell::new(None),
+        sender_waker: UnsafeCell::new(None),
     });
     (Sender(Some(shared.clone())), Receiver(shared))
 }
 
 /// Where the message is handed over.
 ///
-/// `message` belongs to the sender until the state is `SENT`, and then to the receiver. `waker`
-/// belongs to the receiver, except while the state is `WAITING`: then it belongs to the thread that
-/// changes the state.
+/// `message` belongs to the sender until it is `SENT`, and then to the receiver, if that is not
+/// `CLOSED`. The waker of a side belongs to this side, except while its bit is set: then it belongs
+/// to the other side, which wakes it when it ends.
 struct Meeting<T> {
+    /// A set of the bits below.
     state: AtomicU64,
     message: UnsafeCell<Option<T>>,
     waker: UnsafeCell<Option<Waker>>,
+    sender_waker: UnsafeCell<Option<Waker>>,
 }
 
-// SAFETY: the state says to which side message and waker belong; the other side doesn't access
+// SAFETY: the state says to which side message and wakers belong; the other side doesn't access
 // them.
 unsafe impl<T: Send> Sync for Meeting<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Send for Meeting<T> {}
 
-/// No message, and no receiver that sleeps.
+/// No message, no side has ended, and none sleeps.
 const EMPTY: u64 = 0;
 /// The receiver sleeps, and has left a waker.
 const WAITING: u64 = 1;
-/// There is a message.
-const SENT: u64 = 2;
-/// The other side is gone, or the message was received.
-const GONE: u64 = 3;
+/// The sender sleeps until the receiver is gone, and has left a waker.
+const SENDER_WAITING: u64 = 2;
+/// The sender has ended: there is a message.
+const SENT: u64 = 4;
+/// The sender has ended without a message.
+const GONE: u64 = 8;
+/// The receiver has ended: it has closed the channel, or received the message.
+const CLOSED: u64 = 16;
 
 impl<T> Meeting<T> {
-    /// Enters `SENT` or `GONE`. Wakes the receiver, if it sleeps. Returns the state before.
-    fn end(&self, state: u64) -> u64 {
-        // Release ↔ Acquire in `take` and `Receiver::drop`: the message. Acquire ↔ Release in
-        // `poll`: the waker.
-        let before = self.state.swap(state, Ordering::AcqRel);
-        if before == WAITING {
-            // SAFETY: this thread has ended the state in which the waker is left.
-            let waker = self.waker.with_mut(|waker| unsafe { (*waker).take() });
-            wake_each(waker);
+    /// The sender ends, once: `SENT` or `GONE`. Wakes the receiver, if it sleeps. Returns the state
+    /// before.
+    fn end(&self, end: u64) -> u64 {
+        // An addition sets the bit, and takes one instruction.
+        // Release ↔ Acquire in `take` and `close`: the message. Acquire ↔ Release in `poll` and
+        // `close`: the waker, or that the receiver has left the message alone.
+        let before = self.state.fetch_add(end, Ordering::AcqRel);
+        if before & (WAITING | SENDER_WAITING) != 0 && before & CLOSED == 0 {
+            self.end_wakers(before);
         }
         before
+    }
+
+    /// The sender has ended, and the receiver had not.
+    #[cold]
+    fn end_wakers(&self, state: u64) {
+        if state & SENDER_WAITING != 0 {
+            // SAFETY: the receiver leaves it alone when the sender has ended.
+            drop(self.sender_waker.with_mut(|waker| unsafe { (*waker).take() }));
+        }
+        if state & WAITING != 0 {
+            // SAFETY: the waker is left, and the sender ends once.
+            wake_each(self.waker.with_mut(|waker| unsafe { (*waker).take() }));
+        }
     }
 
     /// The message, or why there is none. By the receiver.
     fn take(&self) -> Result<T, TryRecvError> {
         // Acquire ↔ Release in `end`: the message.
-        match self.state.load(Ordering::Acquire) {
+        let state = self.state.load(Ordering::Acquire);
+        match state & (SENT | GONE | CLOSED) {
             SENT => {
-                // Relaxed: the sender is gone, so only this side looks.
-                self.state.store(GONE, Ordering::Relaxed);
+                // Relaxed: the sender has ended, so only this side looks.
+                self.state.store(SENT | CLOSED, Ordering::Relaxed);
                 // SAFETY: the message was sent, and belongs to this side.
                 let message = self.message.with_mut(|message| unsafe { (*message).take() });
                 message.ok_or(TryRecvError::Disconnected)
             }
-            GONE => Err(TryRecvError::Disconnected),
-            _ => Err(TryRecvError::Empty),
+            0 => Err(TryRecvError::Empty),
+            _ => Err(TryRecvError::Disconnected),
         }
     }
 
@@ -103,23 +124,70 @@ impl<T> Meeting<T> {
                 Err(TryRecvError::Disconnected) => return Look::Done(Err(RecvError)),
                 Err(TryRecvError::Empty) => {}
             }
-            // Relaxed, all: the waker of an earlier look is this side's own, and a message is
-            // looked for again.
-            let taken_back =
-                self.state.compare_exchange(WAITING, EMPTY, Ordering::Relaxed, Ordering::Relaxed);
-            if taken_back.is_err_and(|state| state != EMPTY) {
+            // Relaxed: the waker of an earlier look is this side's own, and a message is looked for
+            // again.
+            let before = self.state.fetch_and(!WAITING, Ordering::Relaxed);
+            if before & (SENT | GONE) != 0 {
                 continue;
             }
-            // SAFETY: the state is `EMPTY`, which only this side changes to `WAITING`.
+            // SAFETY: the bit is not set, and only this side sets it.
             let old = self.waker.with_mut(|place| unsafe { (*place).replace(waker.clone()) });
             // Release ↔ Acquire in `end`: the waker.
-            let left =
-                self.state.compare_exchange(EMPTY, WAITING, Ordering::Release, Ordering::Relaxed);
+            let before = self.state.fetch_or(WAITING, Ordering::Release);
             // It may own anything: only when this side is done with the state.
             drop(old);
-            if left.is_ok() {
+            if before & (SENT | GONE) == 0 {
                 return Look::NotYet;
             }
+        }
+    }
+
+    /// The receiver ends. Wakes the sender, if it sleeps. A message that was sent before stays.
+    fn close(&self) {
+        let mut state = self.state.load(Ordering::Relaxed);
+        while state & (SENT | GONE | CLOSED) == 0 {
+            // Release ↔ Acquire in `end`: this side has left the message and its waker alone.
+            // Acquire ↔ Release in `poll_closed`: the sender's waker.
+            let closed = self.state.compare_exchange(
+                state,
+                state | CLOSED,
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            );
+            match closed {
+                Ok(_) => return self.closed(state),
+                Err(now) => state = now,
+            }
+        }
+    }
+
+    /// The receiver has ended, and the sender had not.
+    fn closed(&self, state: u64) {
+        if state & WAITING != 0 {
+            // SAFETY: the sender leaves it alone when the receiver has ended.
+            drop(self.waker.with_mut(|waker| unsafe { (*waker).take() }));
+        }
+        if state & SENDER_WAITING != 0 {
+            // SAFETY: the waker is left, and the receiver ends once.
+            wake_each(self.sender_waker.with_mut(|waker| unsafe { (*waker).take() }));
+        }
+    }
+
+    /// One look of the sender, whether the receiver has ended. If not, `waker` is woken then.
+    fn poll_closed(&self, waker: &Waker) -> Poll<()> {
+        // Relaxed: the waker of an earlier look is this side's own.
+        let before = self.state.fetch_and(!SENDER_WAITING, Ordering::Relaxed);
+        if before & CLOSED != 0 {
+            return Poll::Ready(());
+        }
+        // SAFETY: the bit is not set, and only this side sets it.
+        let old = self.sender_waker.with_mut(|place| unsafe { (*place).replace(waker.clone()) });
+        // Release ↔ Acquire in `close`: the waker.
+        let before = self.state.fetch_or(SENDER_WAITING, Ordering::Release);
+        drop(old);
+        match before & CLOSED {
+            0 => Poll::Pending,
+            _ => Poll::Ready(()),
         }
     }
 }
@@ -138,23 +206,36 @@ impl<T> Sender<T> {
     ///
     /// # Errors
     ///
-    /// If the receiver is gone. The error has the message.
+    /// If the receiver is gone, or has closed the channel. The error has the message.
     pub fn send(mut self, message: T) -> Result<(), SendError<T>> {
         let Some(meeting) = self.0.take() else { unreachable!("it is there until it is dropped") };
         // SAFETY: nothing was sent, so the message is this side's.
         meeting.message.with_mut(|place| unsafe { *place = Some(message) });
-        if meeting.end(SENT) != GONE {
+        if meeting.end(SENT) & CLOSED == 0 {
             return Ok(());
         }
-        // SAFETY: the receiver is gone, and has left the message to this side.
+        // SAFETY: the receiver has ended, and has left the message to this side.
         let message = meeting.message.with_mut(|place| unsafe { (*place).take() });
         Err(SendError(message.expect("this side has put it there")))
     }
 
-    /// Whether the receiver is gone.
+    /// Whether the receiver is gone, or has closed the channel.
     pub fn is_closed(&self) -> bool {
         // Relaxed: it promises nothing else.
-        self.0.as_ref().is_none_or(|meeting| meeting.state.load(Ordering::Relaxed) == GONE)
+        self.0.as_ref().is_none_or(|meeting| meeting.state.load(Ordering::Relaxed) & CLOSED != 0)
+    }
+
+    /// Waits in a task until the receiver is gone, or has closed the channel.
+    pub async fn closed_async(&mut self) {
+        poll_fn(|context| self.poll_closed(context)).await;
+    }
+
+    /// As [`closed_async`](Self::closed_async). The task of the last call is woken.
+    pub fn poll_closed(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        match &self.0 {
+            Some(meeting) => meeting.poll_closed(context.waker()),
+            None => Poll::Ready(()),
+        }
     }
 }
 
@@ -209,6 +290,17 @@ impl<T> Receiver<T> {
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
         self.0.take()
     }
+
+    /// Lets the message not be sent any more. If it was sent before, it can be received.
+    pub fn close(&mut self) {
+        self.0.close();
+    }
+
+    /// Whether no message can be received now.
+    pub fn is_empty(&self) -> bool {
+        // Relaxed: a call that receives looks again.
+        self.0.state.load(Ordering::Relaxed) & (SENT | CLOSED) != SENT
+    }
 }
 
 impl<T> Future for Receiver<T> {
@@ -224,15 +316,8 @@ impl<T> Future for Receiver<T> {
 
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
-        // Not `end`, which would wake this side itself.
-        // Acquire ↔ Release in `end`: the message.
-        match self.0.state.swap(GONE, Ordering::Acquire) {
-            // SAFETY: the message was sent, and belongs to this side.
-            SENT => drop(self.0.message.with_mut(|message| unsafe { (*message).take() })),
-            // SAFETY: the waker is this side's again.
-            WAITING => drop(self.0.waker.with_mut(|waker| unsafe { (*waker).take() })),
-            _ => {}
-        }
+        self.0.close();
+        drop(self.0.take());
     }
 }
 

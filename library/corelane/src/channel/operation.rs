@@ -29,7 +29,8 @@ pub(super) trait Operation {
     fn is_ready(&self, own: Option<&Arc<Party>>) -> bool;
     /// Begins the operation, if it would not wait.
     fn begin(&self) -> Option<Found>;
-    /// Takes back what was begun, or was [chosen](Self::chosen). A message of a queue is dropped.
+    /// Takes back what was begun, or was [chosen](Self::chosen). A message of a queue is dropped with
+    /// the channel: the calling thread may be another one, and the message may not be `Send`.
     fn abandon(&self, found: Found);
     /// Where to wait.
     fn bell(&self) -> &Bell;
@@ -53,7 +54,7 @@ impl<T, A: Access> Operation for Receiver<T, A> {
     fn is_ready(&self, own: Option<&Arc<Party>>) -> bool {
         match self.common().kind.meeting() {
             Some(meeting) => meeting.has_sender(own) || self.is_closed(),
-            None => !self.is_empty() || self.is_closed(),
+            None => !self.is_empty() || self.common().has_ended(),
         }
     }
 
@@ -69,11 +70,13 @@ impl<T, A: Access> Operation for Receiver<T, A> {
     }
 
     fn abandon(&self, found: Found) {
-        let Found::Kept(number) = found else { return };
-        match (self.common().kind.meeting(), self.common().take_selected(number)) {
-            (Some(meeting), Some(Selected::Message(mut message))) => meeting.leave(&mut message),
-            (Some(meeting), Some(Selected::Waiting(waiting))) => meeting.give_up_recv(waiting),
-            (_, taken) => drop(taken),
+        let (Found::Kept(number), Some(meeting)) = (found, self.common().kind.meeting()) else {
+            return;
+        };
+        match self.common().take_selected(number) {
+            Some(Selected::Message(mut message)) => meeting.leave(&mut message),
+            Some(Selected::Waiting(waiting)) => meeting.give_up_recv(waiting),
+            None => {}
         }
     }
 
@@ -149,7 +152,7 @@ impl<T, A: Access> Operation for Sender<T, A> {
         }
         let mut tries = YieldingRetries::default();
         loop {
-            let reserved = self.with(|end| end.queue.reserve());
+            let reserved = self.with(|end| end.queue.reserve(1));
             if !tries.again(reserved.is_none()) {
                 return reserved?.then_some(Found::Room);
             }
@@ -159,7 +162,7 @@ impl<T, A: Access> Operation for Sender<T, A> {
     fn abandon(&self, found: Found) {
         match found {
             Found::Disconnected => {}
-            Found::Room => self.release(),
+            Found::Room => self.release(1),
             Found::Kept(number) => match self.common().take_selected(number) {
                 Some(Selected::Waiting(waiting)) => waiting.withdraw(),
                 Some(Selected::Message(_)) | None => {}

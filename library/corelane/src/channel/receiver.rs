@@ -14,6 +14,7 @@ use super::ends::{Kind, Meeting, Message, Rx};
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
 use super::operation::Operation as _;
 use super::party::meet;
+use super::timer::Timer;
 use super::{YieldingRetries, unlimited};
 use crate::memory::limit;
 use crate::queue::TryPopError;
@@ -41,6 +42,8 @@ unsafe impl<T: Send> Sync for Receiver<T> {}
 // No call panics in the middle, but in a message's destructor.
 impl<T, A: Access> UnwindSafe for Receiver<T, A> {}
 impl<T, A: Access> RefUnwindSafe for Receiver<T, A> {}
+// No message is in the handle.
+impl<T, A: Access> Unpin for Receiver<T, A> {}
 
 impl<T, A: Access> Receiver<T, A> {
     pub(super) fn new(rx: Rx<T>, common: Arc<Common<T>>) -> Self {
@@ -168,6 +171,13 @@ impl<T, A: Access> Receiver<T, A> {
             let Ok(first) = self.recv() else { return 0 };
             into.push(first);
         }
+        self.take_many(into, most - (into.len() - before));
+        into.len() - before
+    }
+
+    /// Moves up to `most` messages that are there to the end of `into`, and returns their number.
+    pub(super) fn take_many(&self, into: &mut Vec<T>, most: usize) -> usize {
+        let before = into.len();
         while into.len() - before < most && self.take_run(into, most - (into.len() - before)) {}
         // Where the sides meet, or another thread's call is in the way.
         let rest = most - (into.len() - before);
@@ -338,7 +348,17 @@ impl<T, A: Access> Receiver<T, A> {
     ///
     /// If all senders are gone, all that they did happens before this call returns.
     pub fn is_closed(&self) -> bool {
-        self.common.has_ended()
+        self.common.is_ending()
+    }
+
+    /// The number of senders.
+    pub fn sender_count(&self) -> usize {
+        self.common.counts()[0]
+    }
+
+    /// The number of receivers.
+    pub fn receiver_count(&self) -> usize {
+        self.common.counts()[2]
     }
 
     /// The number of messages in the channel.
@@ -363,9 +383,12 @@ impl<T, A: Access> Receiver<T, A> {
         (capacity != usize::MAX).then_some(capacity)
     }
 
-    /// Whether both receive from the same channel.
+    /// Whether both receive from the same channel. All channels of [`never`](super::never()) are the
+    /// same.
     pub fn same_channel<B: Access>(&self, other: &Receiver<T, B>) -> bool {
+        let is_never = |common: &Common<T>| common.kind.timer().is_some_and(Timer::is_never);
         Arc::ptr_eq(&self.common, &other.common)
+            || (is_never(&self.common) && is_never(&other.common))
     }
 
     /// The messages, until the channel is empty and disconnected. `next` waits.
@@ -424,22 +447,30 @@ impl<T, A: Access> Drop for Receiver<T, A> {
     }
 }
 
-impl<T, A: Access> fmt::Debug for Receiver<T, A> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad("Receiver { .. }")
-    }
+macro_rules! debug {
+    ($($name:literal: $type:ty;)*) => {$(
+        impl<T, A: Access> fmt::Debug for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(concat!($name, " { .. }"))
+            }
+        }
+    )*};
+}
+
+debug! {
+    "Receiver": Receiver<T, A>;
+    "Iter": Iter<'_, T, A>;
+    "TryIter": TryIter<'_, T, A>;
+    "IntoIter": IntoIter<T, A>;
 }
 
 /// The messages of a [`Receiver`]: see [`Receiver::iter`].
-#[derive(Debug)]
 pub struct Iter<'a, T, A: Access = Shared>(&'a Receiver<T, A>);
 
 /// The messages that are there: see [`Receiver::try_iter`].
-#[derive(Debug)]
 pub struct TryIter<'a, T, A: Access = Shared>(&'a Receiver<T, A>);
 
 /// The messages of a [`Receiver`] that the iterator owns.
-#[derive(Debug)]
 pub struct IntoIter<T, A: Access = Shared>(Receiver<T, A>);
 
 impl<T, A: Access> Iterator for Iter<'_, T, A> {

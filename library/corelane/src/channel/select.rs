@@ -6,6 +6,7 @@ use core::cell::Cell;
 use core::fmt;
 use core::future::{Future, poll_fn};
 use core::task::{Poll, Waker, ready};
+use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use super::access::Access;
@@ -45,13 +46,26 @@ use crate::wait::thread::ThreadWait;
 /// assert_eq!(selected.index(), first);
 /// assert_eq!(selected.recv(&rx), Ok("hello"));
 /// ```
+///
+/// A select with [exclusive](super::Exclusive) handles can be sent to another thread, but panics
+/// when it is used there.
 #[derive(Clone)]
 pub struct Select<'a> {
     /// The operations that were not removed, and their indices.
     cases: Vec<(usize, &'a dyn Operation)>,
     next: usize,
     is_biased: bool,
+    /// The thread that has added an operation of an exclusive handle.
+    owner: Option<ThreadId>,
 }
+
+// SAFETY: the operations of shared handles may be done by any thread: each thread has an end of its
+// own. Those of exclusive handles are done by the thread that has added them, see `check_thread`.
+// A message that isn't `Send` stays in the channel, unless the caller has a handle, which stays on
+// its thread: see `Operation::abandon`.
+unsafe impl Send for Select<'_> {}
+// SAFETY: as above. What is called by `&self` changes nothing.
+unsafe impl Sync for Select<'_> {}
 
 impl Default for Select<'_> {
     fn default() -> Self {
@@ -68,7 +82,7 @@ impl fmt::Debug for Select<'_> {
 impl<'a> Select<'a> {
     /// An empty list.
     pub fn new() -> Self {
-        Self { cases: Vec::new(), next: 0, is_biased: false }
+        Self { cases: Vec::new(), next: 0, is_biased: false, owner: None }
     }
 
     /// An empty list. If several operations would not wait, the one that was added first is done.
@@ -78,15 +92,19 @@ impl<'a> Select<'a> {
 
     /// Adds a send operation, and returns its index.
     pub fn send<T, A: Access>(&mut self, sender: &'a Sender<T, A>) -> usize {
-        self.add(sender)
+        self.add::<A>(sender)
     }
 
     /// Adds a receive operation, and returns its index.
     pub fn recv<T, A: Access>(&mut self, receiver: &'a Receiver<T, A>) -> usize {
-        self.add(receiver)
+        self.add::<A>(receiver)
     }
 
-    fn add(&mut self, operation: &'a dyn Operation) -> usize {
+    fn add<A: Access>(&mut self, operation: &'a dyn Operation) -> usize {
+        if !A::IS_SHARED {
+            self.owner.get_or_insert_with(|| thread::current().id());
+        }
+        self.check_thread();
         let index = self.next;
         self.cases.push((index, operation));
         self.next += 1;
@@ -193,8 +211,8 @@ impl<'a> Select<'a> {
 
     /// As [`ready`](Self::ready), in a task.
     ///
-    /// The future stays on its thread, as the select does. A task that moves takes `recv_async` of
-    /// each channel instead, and the `select!` of its runtime.
+    /// The future stays on its thread. A task that moves takes `recv_async` of each channel instead,
+    /// and the `select!` of its runtime.
     pub fn ready_async(&mut self) -> impl Future<Output = usize> + use<'_, 'a> {
         let (mut sleepers, mut alarm, mut budget) = (None, None, Budget::default());
         poll_fn(move |context| {
@@ -228,8 +246,15 @@ impl<'a> Select<'a> {
         self.wait(until, is_ready, None).map(|(index, ..)| index)
     }
 
+    /// Only the thread that owns exclusive handles may use them.
+    fn check_thread(&self) {
+        let is_owner = self.owner.is_none_or(|owner| owner == thread::current().id());
+        assert!(is_owner, "a `Select` with exclusive handles was sent to another thread");
+    }
+
     /// Looks at all operations. If nothing is found, there was a moment at which none was ready.
     fn look<R>(&self, look: impl Fn(&dyn Operation) -> Option<R>) -> Option<Case<'a, R>> {
+        self.check_thread();
         loop {
             let versions = || self.cases.iter().map(|(_, operation)| operation.version());
             let before = versions().fold(0, u64::wrapping_add);
@@ -430,7 +455,7 @@ fn random(end: usize) -> usize {
 /// # Panics
 ///
 /// If it is dropped. Room goes back, and the message of a channel of capacity 0 goes to the next
-/// receiver. The message of another channel is dropped.
+/// receiver. The message of another channel is dropped with the channel.
 #[must_use]
 pub struct SelectedOperation<'a> {
     index: usize,
@@ -470,7 +495,7 @@ impl<'a> SelectedOperation<'a> {
         let mut message = Message::new(message);
         let sent = match self.complete(sender.address(), "sender") {
             Found::Disconnected => Err(SendError(())),
-            Found::Room => sender.send_reserved(&mut message),
+            Found::Room => sender.send_selected(&mut message),
             Found::Kept(number) => give(sender.common(), number, &mut message),
         };
         sent.map_err(|SendError(())| SendError(message.unpack()))

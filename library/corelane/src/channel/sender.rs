@@ -13,7 +13,7 @@ use super::ends::{Meeting, Message, Tx};
 use super::error::{SendError, SendTimeoutError, TrySendError};
 use super::operation::Operation as _;
 use super::party::meet;
-use super::{YieldingRetries, unlimited};
+use super::{WeakSender, YieldingRetries, unlimited};
 use crate::memory::yield_now;
 use crate::queue::TryPushError;
 use crate::unwind::call_each;
@@ -39,6 +39,8 @@ unsafe impl<T: Send> Sync for Sender<T> {}
 // No call panics in the middle, but in a message's destructor.
 impl<T, A: Access> UnwindSafe for Sender<T, A> {}
 impl<T, A: Access> RefUnwindSafe for Sender<T, A> {}
+// No message is in the handle.
+impl<T, A: Access> Unpin for Sender<T, A> {}
 
 /// Whether a message was sent, after a wait. Otherwise it is where it was.
 pub(super) type Sent = Result<(), SendError<()>>;
@@ -54,7 +56,12 @@ impl<T> Drop for Presence<T> {
 
 impl<T, A: Access> Sender<T, A> {
     pub(super) fn new(tx: Tx<T>, common: Arc<Common<T>>) -> Self {
-        Self { end: A::new(End::new(tx)), common: Presence(common), bound: PhantomData }
+        Self::of_end(A::new(End::new(tx)), common)
+    }
+
+    /// Of a sender that is counted.
+    pub(super) fn of_end(end: A::Of<End<Tx<T>>>, common: Arc<Common<T>>) -> Self {
+        Self { end, common: Presence(common), bound: PhantomData }
     }
 
     #[inline(always)]
@@ -210,12 +217,18 @@ impl<T, A: Access> Sender<T, A> {
     }
 
     /// Sends where a select has reserved room.
-    pub(super) fn send_reserved(&self, message: &mut Message<T>) -> Sent {
+    pub(super) fn send_selected(&self, message: &mut Message<T>) -> Sent {
         if self.common().is_closed() {
-            self.release();
+            self.release(1);
             return Err(SendError(()));
         }
-        self.end_reservation(message);
+        self.send_reserved(message)
+    }
+
+    /// Sends where room is reserved, also if the channel is closed. If all receivers are gone, the
+    /// message is dropped.
+    pub(super) fn send_reserved(&self, message: &mut Message<T>) -> Sent {
+        self.end_reservation(1, message);
         let is_sent = !message.has_item();
         // Both, although a waker may panic.
         call_each([true, false], |is_of_room| match is_of_room {
@@ -230,16 +243,52 @@ impl<T, A: Access> Sender<T, A> {
         self.wait(message, None).unwrap_or(Ok(()))
     }
 
-    /// Gives the room back that a select has reserved.
-    pub(super) fn release(&self) {
-        self.end_reservation(&mut Message::empty());
-        self.ring_for_released();
+    /// Reserves room for `n` messages, if there is so much.
+    pub(super) fn reserve(&self, n: usize) -> Result<(), TryPushError<()>> {
+        if self.common().is_closed() {
+            return Err(TryPushError::Closed(()));
+        }
+        match self.with(|end| end.queue.reserve(n)) {
+            None => return Err(TryPushError::Busy(())),
+            Some(false) => return Err(TryPushError::Full(())),
+            Some(true) => {}
+        }
+        // Between the reservation and the look. Pairs with the heavy fence in `close`: the thread
+        // that has closed the channel knows of the reservation, or this one sees that it is closed.
+        self.common().items.light_fence();
+        if self.common().is_closed() {
+            self.release(n);
+            return Err(TryPushError::Closed(()));
+        }
+        Ok(())
     }
 
-    /// Ends the reservation of a select, and pushes the message into its room, if there is one.
-    /// Waits for calls of other threads that are in the way.
-    fn end_reservation(&self, message: &mut Message<T>) {
-        while self.with(|end| end.queue.release(message)).is_none() {
+    /// As [`reserve`](Self::reserve). Looks again while another thread's call is in the way.
+    pub(super) fn try_reserve(&self, n: usize) -> Result<(), TrySendError<()>> {
+        let mut tries = YieldingRetries::default();
+        loop {
+            match self.reserve(n) {
+                Ok(()) => return Ok(()),
+                Err(why) if tries.again(why.is_busy()) => {}
+                Err(TryPushError::Closed(())) => return Err(TrySendError::Disconnected(())),
+                Err(_) => return Err(TrySendError::Full(())),
+            }
+        }
+    }
+
+    /// Gives back reserved room for `n` messages.
+    pub(super) fn release(&self, n: usize) {
+        self.end_reservation(n, &mut Message::empty());
+        call_each([true, false], |is_of_room| match is_of_room {
+            true => self.ring_for_released(),
+            false => self.common().released(),
+        });
+    }
+
+    /// Ends the reservation of room for `n` messages, and pushes the message into it, if there is
+    /// one. Waits for calls of other threads that are in the way.
+    fn end_reservation(&self, n: usize, message: &mut Message<T>) {
+        while self.with(|end| end.queue.release(n, message)).is_none() {
             yield_now();
         }
     }
@@ -317,6 +366,16 @@ impl<T, A: Access> Sender<T, A> {
         self.common().is_closed()
     }
 
+    /// The number of senders.
+    pub fn sender_count(&self) -> usize {
+        self.common().counts()[0]
+    }
+
+    /// The number of receivers.
+    pub fn receiver_count(&self) -> usize {
+        self.common().counts()[2]
+    }
+
     /// The number of messages in the channel.
     pub fn len(&self) -> usize {
         self.common().kind.len()
@@ -354,7 +413,12 @@ impl<T> Sender<T> {
     pub fn local(&self) -> Sender<T, Exclusive> {
         let end = Exclusive::new(Shared::another(&self.end));
         self.common().enter_sender();
-        Sender { end, common: Presence(self.common.0.clone()), bound: PhantomData }
+        Sender::of_end(end, self.common.0.clone())
+    }
+
+    /// A sender that doesn't keep the channel open.
+    pub fn downgrade(&self) -> WeakSender<T> {
+        WeakSender::new(self.end.clone(), self.common.0.clone())
     }
 }
 
@@ -383,7 +447,7 @@ fn wait_for_receiver<T>(
 impl<T> Clone for Sender<T> {
     fn clone(&self) -> Self {
         self.common().enter_sender();
-        Self { end: self.end.clone(), common: Presence(self.common.0.clone()), bound: PhantomData }
+        Self::of_end(self.end.clone(), self.common.0.clone())
     }
 }
 

@@ -38,6 +38,11 @@ impl<T> Timer<T> {
         self.next().is_some_and(|next| next <= Instant::now())
     }
 
+    /// Whether a message never comes.
+    pub(super) fn is_never(&self) -> bool {
+        self.capacity == 0
+    }
+
     pub(super) fn capacity(&self) -> usize {
         self.capacity
     }

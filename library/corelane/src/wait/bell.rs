@@ -405,12 +405,12 @@ impl<'a> Wait<'a> {
 
     /// Before the first look of a future: see [`Budget`].
     #[inline(always)]
-    pub(super) fn poll_step(&mut self, waker: &Waker) -> Poll<()> {
+    pub(crate) fn poll_step(&mut self, waker: &Waker) -> Poll<()> {
         self.budget.poll_step(waker)
     }
 
     /// As [`poll`](Self::poll), for the future of a task.
-    pub(super) fn poll_task<R>(
+    pub(crate) fn poll_task<R>(
         &mut self,
         waker: &Waker,
         mut look: impl FnMut() -> Look<R>,

@@ -1,0 +1,744 @@
+//! Channels between any number of senders and one receiver, with Tokio's names.
+//!
+//! ```
+//! use corelane::channel::task::mpsc;
+//!
+//! async fn send(tx: mpsc::Sender<String>) -> Result<(), mpsc::error::SendError<()>> {
+//!     let permit = tx.reserve().await?; // there is room now
+//!     permit.send(String::from("hello"));
+//!     Ok(())
+//! }
+//!
+//! let (tx, mut rx) = mpsc::channel(100);
+//! # use std::{pin::pin, task::{Context, Waker}};
+//! # let mut context = Context::from_waker(Waker::noop());
+//! # let mut spawn = |future| assert!(std::future::Future::poll(pin!(future), &mut context).is_ready());
+//! spawn(send(tx)); // of any runtime
+//! assert_eq!(rx.blocking_recv().unwrap(), "hello"); // in a task: `rx.recv().await`
+//! ```
+//!
+//! # Differences from Tokio's
+//!
+//! - Room that comes back is for the first sender that takes it, and not for the one that has
+//!   waited longest. Senders that wait are woken in the order in which they came.
+//! - A blocking call in a task doesn't panic.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::fmt;
+use core::future::{Future, poll_fn};
+use core::mem::ManuallyDrop;
+use core::panic::{RefUnwindSafe, UnwindSafe};
+use core::pin::Pin;
+use core::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use super::super as channel;
+use super::super::alarm::Alarm;
+use super::super::common::OfTasks;
+use super::super::ends::{self, Message};
+use super::super::future::RecvWait;
+use crate::memory::Ordering;
+use crate::queue::TryPushError;
+use crate::wait::bell::{Bell, Look, Wait};
+use crate::wait::budget::count_step;
+
+/// Why a call failed.
+pub mod error {
+    use core::error::Error;
+    use core::fmt;
+
+    use super::channel;
+    pub use channel::{SendError, TryRecvError};
+
+    /// Why a message was not sent at once. Has the message.
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    pub enum TrySendError<T> {
+        /// The channel is full.
+        Full(T),
+        /// The receiver is gone, or the channel was closed.
+        Closed(T),
+    }
+
+    /// Why a message was not sent in time. Has the message.
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    pub enum SendTimeoutError<T> {
+        /// The channel was full all the time.
+        Timeout(T),
+        /// The receiver is gone, or the channel was closed.
+        Closed(T),
+    }
+
+    macro_rules! with_message {
+        ($name:ident: $other:ident => $text:literal) => {
+            impl<T> $name<T> {
+                /// The message.
+                pub fn into_inner(self) -> T {
+                    match self {
+                        Self::$other(message) | Self::Closed(message) => message,
+                    }
+                }
+
+                fn name(&self) -> (&'static str, &'static str) {
+                    match self {
+                        Self::$other(_) => (stringify!($other), $text),
+                        Self::Closed(_) => ("Closed", "channel closed"),
+                    }
+                }
+            }
+
+            impl<T> fmt::Debug for $name<T> {
+                fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    f.debug_tuple(self.name().0).finish_non_exhaustive()
+                }
+            }
+
+            impl<T> fmt::Display for $name<T> {
+                fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    f.write_str(self.name().1)
+                }
+            }
+
+            impl<T> Error for $name<T> {}
+
+            impl<T> From<SendError<T>> for $name<T> {
+                fn from(error: SendError<T>) -> Self {
+                    Self::Closed(error.0)
+                }
+            }
+        };
+    }
+
+    with_message!(TrySendError: Full => "no available capacity");
+    with_message!(SendTimeoutError: Timeout => "timed out waiting on send operation");
+}
+
+use error::{SendError, SendTimeoutError, TryRecvError, TrySendError};
+
+/// A channel for exactly `buffer` messages.
+///
+/// # Panics
+///
+/// If `buffer` is 0, or if there is not enough memory for the messages.
+pub fn channel<T>(buffer: usize) -> (Sender<T>, Receiver<T>) {
+    assert!(buffer > 0, "mpsc bounded channel requires buffer > 0");
+    let (tx, queue) = open(ends::bounded(buffer));
+    (Sender(tx), Receiver { queue, wait: RecvWait::new() })
+}
+
+/// A channel that is never full.
+///
+/// # Panics
+///
+/// If there is no memory.
+pub fn unbounded_channel<T>() -> (UnboundedSender<T>, UnboundedReceiver<T>) {
+    let (tx, queue) = open(ends::unbounded());
+    (UnboundedSender(tx), UnboundedReceiver { queue, wait: RecvWait::new() })
+}
+
+fn open<T>(ends: ends::Ends<T>) -> (channel::Sender<T>, channel::mpsc::Receiver<T>) {
+    channel::open_with(ends, Some(Box::default()))
+}
+
+/// The sending side of a channel that may be full.
+pub struct Sender<T>(channel::Sender<T>);
+
+/// The sending side of a channel that is never full.
+pub struct UnboundedSender<T>(channel::Sender<T>);
+
+/// A [`Sender`] that doesn't keep the channel open.
+pub struct WeakSender<T>(channel::WeakSender<T>);
+
+/// An [`UnboundedSender`] that doesn't keep the channel open.
+pub struct WeakUnboundedSender<T>(channel::WeakSender<T>);
+
+/// What both kinds of senders have.
+macro_rules! sender {
+    ($sender:ident, $weak:ident) => {
+        impl<T> $sender<T> {
+            /// Waits until the receiver is gone, or has closed the channel.
+            pub async fn closed(&self) {
+                closed(&self.0).await;
+            }
+
+            /// Whether the receiver is gone, or has closed the channel.
+            pub fn is_closed(&self) -> bool {
+                self.0.is_closed()
+            }
+
+            /// Whether both send into the same channel.
+            pub fn same_channel(&self, other: &Self) -> bool {
+                self.0.same_channel(&other.0)
+            }
+
+            /// A sender that doesn't keep the channel open.
+            pub fn downgrade(&self) -> $weak<T> {
+                $weak(self.0.downgrade())
+            }
+
+            /// The number of senders that keep the channel open.
+            pub fn strong_count(&self) -> usize {
+                self.0.sender_count()
+            }
+
+            /// The number of weak senders.
+            pub fn weak_count(&self) -> usize {
+                self.0.common().counts()[1]
+            }
+        }
+
+        impl<T> Clone for $sender<T> {
+            fn clone(&self) -> Self {
+                Self(self.0.clone())
+            }
+        }
+
+        impl<T> $weak<T> {
+            /// A sender, unless all senders are gone.
+            pub fn upgrade(&self) -> Option<$sender<T>> {
+                self.0.upgrade().map($sender)
+            }
+
+            /// The number of senders that keep the channel open.
+            pub fn strong_count(&self) -> usize {
+                self.0.sender_count()
+            }
+
+            /// The number of weak senders.
+            pub fn weak_count(&self) -> usize {
+                self.0.weak_sender_count()
+            }
+        }
+
+        impl<T> Clone for $weak<T> {
+            fn clone(&self) -> Self {
+                Self(self.0.clone())
+            }
+        }
+
+        debug! { $sender $weak }
+    };
+}
+
+macro_rules! debug {
+    ($($name:ident)*) => {$(
+        impl<T> fmt::Debug for $name<T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(concat!(stringify!($name), " { .. }"))
+            }
+        }
+    )*};
+}
+
+sender!(Sender, WeakSender);
+sender!(UnboundedSender, WeakUnboundedSender);
+debug! { OwnedPermit }
+
+impl<T> UnboundedSender<T> {
+    /// Sends a message. Never waits.
+    ///
+    /// # Errors
+    ///
+    /// If the receiver is gone, or has closed the channel. The error has the message.
+    #[inline]
+    pub fn send(&self, message: T) -> Result<(), SendError<T>> {
+        self.0.send(message)
+    }
+}
+
+impl<T> Sender<T> {
+    /// Sends a message. Waits while the channel is full.
+    ///
+    /// If the future is dropped before it is ready, the message is dropped, and is not sent.
+    ///
+    /// # Errors
+    ///
+    /// If the receiver is gone, or has closed the channel. The error has the message.
+    #[inline]
+    pub async fn send(&self, message: T) -> Result<(), SendError<T>> {
+        self.0.send_async(message).await
+    }
+
+    /// As [`send`](Self::send), for at most `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// When the time is over, or as [`send`](Self::send). The error has the message.
+    pub async fn send_timeout(
+        &self,
+        message: T,
+        timeout: Duration,
+    ) -> Result<(), SendTimeoutError<T>> {
+        let due = channel::unlimited(timeout);
+        let mut alarm = None;
+        let mut sending = self.0.send_async(message);
+        let sent = poll_fn(|context| {
+            // With the waker of this poll.
+            alarm = None;
+            if let Poll::Ready(sent) = Pin::new(&mut sending).poll(context) {
+                return Poll::Ready(Some(sent));
+            }
+            if due.is_some_and(|due| due <= Instant::now()) {
+                return Poll::Ready(None);
+            }
+            alarm = due.map(|due| Alarm::new(due, context.waker()));
+            Poll::Pending
+        });
+        match sent.await {
+            Some(sent) => Ok(sent?),
+            None => Err(SendTimeoutError::Timeout(sending.take_back())),
+        }
+    }
+
+    /// Sends a message if there is room now.
+    ///
+    /// # Errors
+    ///
+    /// If the channel is full, or as [`send`](Self::send). The error has the message.
+    #[inline]
+    pub fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
+        self.0.try_send(message).map_err(|error| match error {
+            channel::TrySendError::Full(message) => TrySendError::Full(message),
+            channel::TrySendError::Disconnected(message) => TrySendError::Closed(message),
+        })
+    }
+
+    /// As [`send`](Self::send), in a thread.
+    ///
+    /// # Errors
+    ///
+    /// As [`send`](Self::send).
+    #[inline]
+    pub fn blocking_send(&self, message: T) -> Result<(), SendError<T>> {
+        self.0.send(message)
+    }
+
+    /// Reserves room for one message. Waits while the channel is full.
+    ///
+    /// # Errors
+    ///
+    /// If the receiver is gone, or has closed the channel.
+    pub async fn reserve(&self) -> Result<Permit<'_, T>, SendError<()>> {
+        reserve(&self.0, 1).await?;
+        Ok(Permit(&self.0))
+    }
+
+    /// As [`reserve`](Self::reserve), with the sender in the permit.
+    ///
+    /// # Errors
+    ///
+    /// As [`reserve`](Self::reserve). The sender is dropped.
+    pub async fn reserve_owned(self) -> Result<OwnedPermit<T>, SendError<()>> {
+        reserve(&self.0, 1).await?;
+        Ok(OwnedPermit(self))
+    }
+
+    /// Reserves room for `n` messages. Waits while there is less. Several callers take turns.
+    ///
+    /// # Errors
+    ///
+    /// If `n` is greater than the capacity, or as [`reserve`](Self::reserve).
+    pub async fn reserve_many(&self, n: usize) -> Result<PermitIterator<'_, T>, SendError<()>> {
+        if n > self.max_capacity() || self.is_closed() {
+            return Err(SendError(()));
+        }
+        let mut permits = PermitIterator { sender: &self.0, n: 0 };
+        if n > 0 && self.0.try_reserve(n).is_err() {
+            let _turn = Turn::begin(of_tasks(&self.0)).await;
+            // Room that is reserved is kept: otherwise single messages would always be faster.
+            while permits.n < n {
+                let some = self.capacity().clamp(1, n - permits.n);
+                match self.0.try_reserve(some) {
+                    Ok(()) => permits.n += some,
+                    Err(_) => {
+                        reserve(&self.0, 1).await?;
+                        permits.n += 1;
+                    }
+                }
+            }
+            return Ok(permits);
+        }
+        permits.n = n;
+        Ok(permits)
+    }
+
+    /// Reserves room for one message, if there is room now.
+    ///
+    /// # Errors
+    ///
+    /// If the channel is full, or as [`reserve`](Self::reserve).
+    pub fn try_reserve(&self) -> Result<Permit<'_, T>, TrySendError<()>> {
+        self.try_reserve_room(1)?;
+        Ok(Permit(&self.0))
+    }
+
+    /// As [`try_reserve`](Self::try_reserve), with the sender in the permit.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_reserve`](Self::try_reserve). The error has the sender.
+    pub fn try_reserve_owned(self) -> Result<OwnedPermit<T>, TrySendError<Self>> {
+        match self.try_reserve_room(1) {
+            Ok(()) => Ok(OwnedPermit(self)),
+            Err(TrySendError::Full(())) => Err(TrySendError::Full(self)),
+            Err(TrySendError::Closed(())) => Err(TrySendError::Closed(self)),
+        }
+    }
+
+    /// Reserves room for `n` messages, if there is room for all of them now.
+    ///
+    /// # Errors
+    ///
+    /// If there is less room, or as [`reserve`](Self::reserve).
+    pub fn try_reserve_many(&self, n: usize) -> Result<PermitIterator<'_, T>, TrySendError<()>> {
+        match n {
+            0 if self.is_closed() => return Err(TrySendError::Closed(())),
+            0 => {}
+            _ => self.try_reserve_room(n)?,
+        }
+        Ok(PermitIterator { sender: &self.0, n })
+    }
+
+    fn try_reserve_room(&self, n: usize) -> Result<(), TrySendError<()>> {
+        self.0.try_reserve(n).map_err(|error| match error {
+            channel::TrySendError::Full(()) => TrySendError::Full(()),
+            channel::TrySendError::Disconnected(()) => TrySendError::Closed(()),
+        })
+    }
+
+    /// The number of messages for which there is room that is not reserved.
+    pub fn capacity(&self) -> usize {
+        self.0.common().kind.room()
+    }
+
+    /// The number of messages for which there is room while the channel is empty.
+    pub fn max_capacity(&self) -> usize {
+        self.0.common().kind.capacity()
+    }
+}
+
+fn of_tasks<T>(sender: &channel::Sender<T>) -> &OfTasks {
+    let of_tasks = sender.common().of_tasks.as_ref();
+    of_tasks.expect("a channel of this module has it")
+}
+
+async fn closed<T>(sender: &channel::Sender<T>) {
+    wait_at(&of_tasks(sender).closed, || match sender.is_closed() {
+        true => Look::Done(()),
+        false => Look::NotYet,
+    })
+    .await;
+}
+
+/// Reserves room for `n` messages.
+async fn reserve<T>(sender: &channel::Sender<T>, n: usize) -> Result<(), SendError<()>> {
+    wait_at(&sender.common().room, || match sender.reserve(n) {
+        Ok(()) => Look::Done(Ok(())),
+        Err(TryPushError::Closed(())) => Look::Done(Err(SendError(()))),
+        Err(TryPushError::Full(())) => Look::NotYet,
+        Err(TryPushError::Busy(())) => Look::Busy,
+    })
+    .await
+}
+
+/// Looks, and waits at the bell while the wait is not over.
+fn wait_at<R>(bell: &Bell, mut look: impl FnMut() -> Look<R>) -> impl Future<Output = R> {
+    let mut wait = Wait::at(bell);
+    let mut is_first = true;
+    poll_fn(move |context| {
+        if is_first {
+            ready!(wait.poll_step(context.waker()));
+        }
+        let found = wait.poll_task(context.waker(), &mut look);
+        count_step(is_first && found.is_ready());
+        is_first = false;
+        found
+    })
+}
+
+/// The turn to reserve room for several messages: two callers that both had a part of their room
+/// would wait for each other for ever.
+struct Turn<'a>(&'a OfTasks);
+
+impl<'a> Turn<'a> {
+    async fn begin(of_tasks: &'a OfTasks) -> Self {
+        wait_at(&of_tasks.turn, || {
+            // Relaxed: only the bell orders the turns.
+            match of_tasks.is_reserving.swap(true, Ordering::Relaxed) {
+                true => Look::NotYet,
+                false => Look::Done(()),
+            }
+        })
+        .await;
+        Self(of_tasks)
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        // Relaxed: the ring follows.
+        self.0.is_reserving.store(false, Ordering::Relaxed);
+        self.0.turn.ring();
+    }
+}
+
+/// Room for one message. Dropped, it gives the room back.
+pub struct Permit<'a, T>(&'a channel::Sender<T>);
+
+/// Room for one message, with the sender. Dropped, it gives the room back.
+pub struct OwnedPermit<T>(Sender<T>);
+
+/// Room for several messages: an iterator of [`Permit`]s. Dropped, it gives the rest back.
+pub struct PermitIterator<'a, T> {
+    sender: &'a channel::Sender<T>,
+    n: usize,
+}
+
+/// Sends into reserved room, whose permit is gone.
+fn send_reserved<T>(sender: &channel::Sender<T>, message: T) {
+    let mut message = Message::new(message);
+    // An error: there was no memory, and then the channel was closed. The message is dropped.
+    let _ = sender.send_reserved(&mut message);
+}
+
+impl<T> Permit<'_, T> {
+    /// Sends a message into the room. Never waits. If the receiver has closed the channel, it still
+    /// gets the message; if it is gone, the message is dropped.
+    pub fn send(self, message: T) {
+        let this = ManuallyDrop::new(self);
+        send_reserved(this.0, message);
+    }
+}
+
+impl<T> Drop for Permit<'_, T> {
+    fn drop(&mut self) {
+        self.0.release(1);
+    }
+}
+
+impl<T> OwnedPermit<T> {
+    /// As [`Permit::send`]. Returns the sender.
+    pub fn send(self, message: T) -> Sender<T> {
+        let sender = self.into_sender();
+        send_reserved(&sender.0, message);
+        sender
+    }
+
+    /// Gives the room back. Returns the sender.
+    pub fn release(self) -> Sender<T> {
+        let sender = self.into_sender();
+        sender.0.release(1);
+        sender
+    }
+
+    /// Whether both are of the same channel.
+    pub fn same_channel(&self, other: &Self) -> bool {
+        self.0.same_channel(&other.0)
+    }
+
+    /// Whether both are of the same channel.
+    pub fn same_channel_as_sender(&self, sender: &Sender<T>) -> bool {
+        self.0.same_channel(sender)
+    }
+
+    /// The sender. The room stays reserved.
+    fn into_sender(self) -> Sender<T> {
+        let this = ManuallyDrop::new(self);
+        // SAFETY: the permit is neither used nor dropped any more.
+        unsafe { core::ptr::read(&this.0) }
+    }
+}
+
+impl<T> Drop for OwnedPermit<T> {
+    fn drop(&mut self) {
+        self.0.0.release(1);
+    }
+}
+
+impl<'a, T> Iterator for PermitIterator<'a, T> {
+    type Item = Permit<'a, T>;
+
+    fn next(&mut self) -> Option<Permit<'a, T>> {
+        self.n = self.n.checked_sub(1)?;
+        Some(Permit(self.sender))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.n, Some(self.n))
+    }
+}
+
+impl<T> ExactSizeIterator for PermitIterator<'_, T> {}
+impl<T> core::iter::FusedIterator for PermitIterator<'_, T> {}
+
+impl<T> Drop for PermitIterator<'_, T> {
+    fn drop(&mut self) {
+        if self.n > 0 {
+            self.sender.release(self.n);
+        }
+    }
+}
+
+impl<T> fmt::Debug for Permit<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad("Permit { .. }")
+    }
+}
+
+impl<T> fmt::Debug for PermitIterator<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PermitIterator").field("n", &self.n).finish_non_exhaustive()
+    }
+}
+
+/// The receiving side of a channel that may be full.
+pub struct Receiver<T> {
+    queue: channel::mpsc::Receiver<T>,
+    /// The wait of the task that has polled last.
+    wait: RecvWait<T>,
+}
+
+/// The receiving side of a channel that is never full.
+pub struct UnboundedReceiver<T> {
+    queue: channel::mpsc::Receiver<T>,
+    /// As that of [`Receiver`].
+    wait: RecvWait<T>,
+}
+
+/// What both kinds of receivers have.
+macro_rules! receiver {
+    ($receiver:ident) => {
+        impl<T> $receiver<T> {
+            /// Receives the oldest message. Waits while the channel is empty. `None` if it is empty and
+            /// disconnected, and no room is reserved.
+            ///
+            /// If the future is dropped before it is ready, no message is lost.
+            #[inline]
+            pub async fn recv(&mut self) -> Option<T> {
+                poll_fn(|context| self.poll_recv(context)).await
+            }
+
+            /// As [`recv`](Self::recv). The task of the last call is woken.
+            #[inline]
+            pub fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Option<T>> {
+                let received = ready!(self.wait.poll(&self.queue, context));
+                self.end_wait();
+                Poll::Ready(received.ok())
+            }
+
+            #[inline]
+            fn end_wait(&mut self) {
+                self.wait.end(&self.queue);
+                self.wait = RecvWait::new();
+            }
+
+            /// Moves up to `limit` messages to the end of `buffer`, and returns their number. Waits for the
+            /// first one, and then takes what is there. 0 if the channel is empty and disconnected, or if
+            /// `limit` is 0.
+            ///
+            /// If the future is dropped before it is ready, no message is lost.
+            pub async fn recv_many(&mut self, buffer: &mut Vec<T>, limit: usize) -> usize {
+                poll_fn(|context| self.poll_recv_many(context, buffer, limit)).await
+            }
+
+            /// As [`recv_many`](Self::recv_many). The task of the last call is woken.
+            pub fn poll_recv_many(
+                &mut self,
+                context: &mut Context<'_>,
+                buffer: &mut Vec<T>,
+                limit: usize,
+            ) -> Poll<usize> {
+                if limit == 0 {
+                    return Poll::Ready(0);
+                }
+                let Some(first) = ready!(self.poll_recv(context)) else { return Poll::Ready(0) };
+                buffer.push(first);
+                // There is one less to be had than before: it doesn't wait.
+                Poll::Ready(1 + self.queue.take_many(buffer, limit - 1))
+            }
+
+            /// Receives the oldest message if there is one now.
+            ///
+            /// # Errors
+            ///
+            /// If the channel is empty, or as [`recv`](Self::recv) without a message.
+            #[inline]
+            pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
+                self.queue.try_recv()
+            }
+
+            /// As [`recv`](Self::recv), in a thread.
+            #[inline]
+            pub fn blocking_recv(&mut self) -> Option<T> {
+                // The thread is to be woken, and not the task.
+                self.end_wait();
+                self.queue.recv().ok()
+            }
+
+            /// As [`recv_many`](Self::recv_many), in a thread.
+            pub fn blocking_recv_many(&mut self, buffer: &mut Vec<T>, limit: usize) -> usize {
+                self.end_wait();
+                self.queue.recv_many(buffer, limit)
+            }
+
+            /// Lets nothing be sent any more, but into room that is reserved. The receiver gets what was
+            /// sent.
+            pub fn close(&mut self) {
+                self.queue.close();
+            }
+
+            /// Whether all senders are gone, or the channel was closed. Messages may still be there.
+            pub fn is_closed(&self) -> bool {
+                self.queue.is_closed()
+            }
+
+            /// The number of messages in the channel.
+            pub fn len(&self) -> usize {
+                self.queue.len()
+            }
+
+            /// Whether no message is in the channel.
+            pub fn is_empty(&self) -> bool {
+                self.queue.is_empty()
+            }
+
+            /// The number of senders that keep the channel open.
+            pub fn sender_strong_count(&self) -> usize {
+                self.queue.sender_count()
+            }
+
+            /// The number of weak senders.
+            pub fn sender_weak_count(&self) -> usize {
+                self.queue.common().counts()[1]
+            }
+        }
+
+        impl<T> Drop for $receiver<T> {
+            fn drop(&mut self) {
+                self.wait.end(&self.queue);
+            }
+        }
+
+        // As for `Receiver` of `channel`.
+        impl<T> UnwindSafe for $receiver<T> {}
+        impl<T> RefUnwindSafe for $receiver<T> {}
+        impl<T> Unpin for $receiver<T> {}
+
+        debug! { $receiver }
+    };
+}
+
+receiver!(Receiver);
+receiver!(UnboundedReceiver);
+
+impl<T> Receiver<T> {
+    /// The number of messages for which there is room that is not reserved.
+    pub fn capacity(&self) -> usize {
+        self.queue.common().kind.room()
+    }
+
+    /// The number of messages for which there is room while the channel is empty.
+    pub fn max_capacity(&self) -> usize {
+        self.queue.common().kind.capacity()
+    }
+}
