@@ -53,8 +53,12 @@ pub(crate) struct Positions {
     popped: Padded<AtomicU64>,
     /// The capacity, less the room that is reserved.
     unreserved: AtomicU64,
-    /// Reservations that have ended.
+    /// Room that was ever reserved.
+    reserved: AtomicU64,
+    /// Of that, what is no longer reserved.
     released: AtomicU64,
+    /// Of that, the room whose items were pushed, too.
+    ended: AtomicU64,
 }
 
 impl Positions {
@@ -103,12 +107,13 @@ impl Positions {
         self.unreserved.load(Ordering::Relaxed).saturating_sub(self.len() as u64)
     }
 
-    /// The capacity, less the room that is reserved. A reservation that is missing here has ended,
-    /// and its item can be popped.
+    /// Whether room is reserved. If not, the items that were pushed into reserved room are there.
     #[cfg(feature = "std")]
-    pub(crate) fn unreserved(&self) -> u64 {
-        // Acquire ↔ Release in `reserve_more`: the item of the reservation.
-        self.unreserved.load(Ordering::Acquire)
+    pub(crate) fn is_reserved(&self) -> bool {
+        // Acquire ↔ Release in `release`: the item.
+        let ended = self.ended.load(Ordering::Acquire);
+        // Relaxed: the caller knows of the reservation.
+        self.reserved.load(Ordering::Relaxed) != ended
     }
 
     fn new(capacity: u64) -> Self {
@@ -117,7 +122,9 @@ impl Positions {
             pushed: position(),
             popped: position(),
             unreserved: AtomicU64::new(capacity),
+            reserved: AtomicU64::new(0),
             released: AtomicU64::new(0),
+            ended: AtomicU64::new(0),
         }
     }
 }
@@ -180,18 +187,18 @@ impl<P> Producer<P> {
         }
         let has_room = self.room >= n;
         if has_room {
-            self.reserve_more(n);
+            let reserved = &self.shared.reserved;
+            // Relaxed, both: only counted, by the thread that has the producer.
+            reserved.store(reserved.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
+            self.set_unreserved(self.capacity - n, self.room - n);
         }
         has_room
     }
 
-    /// Ends the reservation of room for `n` items. Calls `push`, which may fill that room, before
-    /// consumers know that it has ended.
+    /// Ends the reservation of room for `n` items. Now there is room, which `push` may fill.
     #[cfg(feature = "std")]
     pub(crate) fn release(&mut self, n: u64, push: impl FnOnce(&mut Self)) {
-        (self.capacity, self.room) = (self.capacity + n, self.room + n);
-        push(self);
-        self.reserve_more(0);
+        self.set_unreserved(self.capacity + n, self.room + n);
         let released = &self.shared.released;
         // Relaxed: only the thread that has the producer writes it.
         let next = released.load(Ordering::Relaxed).wrapping_add(n);
@@ -200,13 +207,16 @@ impl<P> Producer<P> {
         // Release ↔ the fence of `freed`: the end of the reservation is visible before this
         // thread's next push or reservation.
         fence(Ordering::Release);
+        push(self);
+        // Release ↔ Acquire in `is_reserved`: the item.
+        self.shared.ended.store(next, Ordering::Release);
     }
 
     #[cfg(feature = "std")]
-    fn reserve_more(&mut self, n: u64) {
-        (self.capacity, self.room) = (self.capacity - n, self.room - n);
-        // Release ↔ Acquire in `Positions::unreserved`: the item of a reservation that has ended.
-        self.shared.unreserved.store(self.capacity, Ordering::Release);
+    fn set_unreserved(&mut self, capacity: u64, room: u64) {
+        (self.capacity, self.room) = (capacity, room);
+        // Relaxed: only counted.
+        self.shared.unreserved.store(capacity, Ordering::Relaxed);
     }
 
     pub(crate) fn positions(&self) -> Arc<Positions> {

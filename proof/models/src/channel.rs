@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use corelane_loom::channel::{Select, mpsc, oneshot, spmc, spsc};
+use corelane_loom::channel::{Select, mpsc, oneshot, spmc, spsc, task};
 use corelane_loom::exact::Exact;
 use corelane_loom::leased::Leased;
 use corelane_loom::memory::{AtomicU64, Ordering};
@@ -51,6 +51,17 @@ pub(crate) fn models() -> Vec<Model> {
         of.model("channel_one_message_never_comes", one_message_never_comes),
         of.model("channel_one_message_for_nobody", one_message_for_nobody),
         of.model("channel_one_message_in_a_task_that_moves", one_message_in_a_task_that_moves),
+        of.model("channel_permit_in_a_closed_channel", permit_in_a_closed_channel),
+        of.model("channel_permit_is_dropped_in_a_closed_channel", permit_is_dropped),
+        of.model("channel_permit_for_nobody", permit_for_nobody),
+        of.model("channel_reserve_while_it_is_closed", reserve_while_it_is_closed),
+        of.model("channel_task_waits_for_a_permit", task_waits_for_a_permit),
+        of.model("channel_task_waits_until_it_is_closed", task_waits_until_it_is_closed),
+        of.model("channel_weak_sender_while_the_last_one_goes", weak_sender),
+        of.model("channel_weak_sender_keeps_no_message", weak_sender_keeps_no_message),
+        of.model("channel_one_message_while_it_is_closed", one_message_while_it_is_closed),
+        of.model("channel_one_message_waits_until_it_is_closed", one_message_waits_for_the_end),
+        of.model("channel_one_message_moves_until_it_is_closed", one_message_moves_until_the_end),
         of.model("exact", exact),
         of.model("exact_transfer", exact_transfer),
     ]
@@ -612,6 +623,166 @@ fn reserved_room_is_given_back() -> Exploration {
         );
         assert_eq!(rx.try_recv(), Ok(1));
         drop(local);
+    })
+}
+
+/// A message that is sent into reserved room after the channel was closed is received.
+fn permit_in_a_closed_channel() -> Exploration {
+    explore(|| {
+        let (tx, mut rx) = task::mpsc::channel(1);
+        let permit = tx.clone().try_reserve_owned().expect("there is room");
+        let (tx_of_permit, received) = both(
+            move || permit.send(1_u64),
+            || {
+                rx.close();
+                rx.blocking_recv()
+            },
+        );
+        assert_eq!((received, rx.blocking_recv()), (Some(1), None));
+        drop((tx_of_permit, tx));
+    })
+}
+
+/// Reserved room is given back while the receiver of a closed channel waits for its message.
+fn permit_is_dropped() -> Exploration {
+    explore(|| {
+        let (tx, mut rx) = task::mpsc::channel::<u64>(1);
+        let permit = tx.clone().try_reserve_owned().expect("there is room");
+        let (tx_of_permit, received) = both(
+            move || permit.release(),
+            || {
+                rx.close();
+                rx.blocking_recv()
+            },
+        );
+        assert_eq!(received, None);
+        drop((tx_of_permit, tx));
+    })
+}
+
+/// A message that is sent into reserved room is dropped if there is no receiver.
+fn permit_for_nobody() -> Exploration {
+    explore(|| {
+        let (tx, rx) = task::mpsc::channel(1);
+        let permit = tx.clone().try_reserve_owned().expect("there is room");
+        let dropped = Arc::new(AtomicU64::new(0));
+        let message = Counted(dropped.clone());
+        let (tx_of_permit, ()) = both(move || permit.send(message), || drop(rx));
+        assert_eq!(dropped.load(Ordering::Acquire), 1);
+        drop((tx_of_permit, tx));
+    })
+}
+
+/// Room is reserved before the channel is closed, and then the receiver gets the message, or not at
+/// all.
+fn reserve_while_it_is_closed() -> Exploration {
+    explore(|| {
+        let (tx, mut rx) = task::mpsc::channel(1);
+        let (sent, received) = both(
+            move || match tx.try_reserve_owned() {
+                Ok(permit) => (permit.send(1_u64), true),
+                Err(error) => (error.into_inner(), false),
+            },
+            || {
+                rx.close();
+                rx.blocking_recv()
+            },
+        );
+        let (tx, is_sent) = sent;
+        assert_eq!(received, is_sent.then_some(1));
+        drop(tx);
+    })
+}
+
+/// A task looks for room to reserve while the receiver makes some.
+fn task_waits_for_a_permit() -> Exploration {
+    explore(|| {
+        let (tx, mut rx) = task::mpsc::channel(1);
+        tx.try_send(1_u64).expect("there is room");
+        let receive = move || {
+            assert_eq!(rx.blocking_recv(), Some(1));
+            rx
+        };
+        let (mut rx, permit) = beside_a_task(receive, Box::pin(tx.reserve()));
+        permit.expect("the receiver is there").send(2);
+        assert_eq!(rx.blocking_recv(), Some(2));
+    })
+}
+
+/// A task waits until the receiver goes.
+fn task_waits_until_it_is_closed() -> Exploration {
+    explore(|| {
+        let (tx, rx) = task::mpsc::channel::<u64>(1);
+        let ((), ()) = beside_a_task(move || drop(rx), Box::pin(tx.closed()));
+    })
+}
+
+/// A weak sender becomes a sender while the last sender goes.
+fn weak_sender() -> Exploration {
+    explore_shared(|| {
+        let (tx, rx) = task::mpsc::channel(1);
+        let (weak, mut rx) = (tx.downgrade(), rx);
+        let ((), sent) = both(
+            move || drop(tx),
+            || weak.upgrade().map(|tx| tx.try_send(1_u64).expect("there is room")),
+        );
+        assert_eq!(rx.blocking_recv(), sent.map(|()| 1));
+        assert!(weak.upgrade().is_none());
+        drop((rx, weak));
+    })
+}
+
+/// A message is dropped with the receiver, although there is a weak sender.
+fn weak_sender_keeps_no_message() -> Exploration {
+    explore_shared(|| {
+        let (tx, rx) = task::mpsc::channel(1);
+        let dropped = Arc::new(AtomicU64::new(0));
+        let message = Counted(dropped.clone());
+        let (weak, ()) = both(
+            move || {
+                let weak = tx.downgrade();
+                let _ = tx.try_send(message);
+                weak
+            },
+            || drop(rx),
+        );
+        assert_eq!(dropped.load(Ordering::Acquire), 1);
+        drop(weak);
+    })
+}
+
+/// The receiver of an only message closes the channel while it is sent: one side has the message.
+fn one_message_while_it_is_closed() -> Exploration {
+    explore(|| {
+        let (tx, mut rx) = oneshot();
+        assert!(Pin::new(&mut rx).poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        let (back, received) = both(
+            move || tx.send(Ticket::of(0)).err().map(|error| error.0.number()),
+            || {
+                rx.close();
+                rx.try_recv().ok().map(|message| message.number())
+            },
+        );
+        assert_eq!([back, received].into_iter().flatten().collect::<Vec<_>>(), [0]);
+    })
+}
+
+/// A task waits until the receiver of an only message goes.
+fn one_message_waits_for_the_end() -> Exploration {
+    explore(|| {
+        let (mut tx, rx) = oneshot::<Ticket>();
+        let ((), ()) = beside_a_task(move || drop(rx), Box::pin(tx.closed_async()));
+    })
+}
+
+/// As above, and the task is polled with another waker meanwhile. The receiver has a waker, too.
+fn one_message_moves_until_the_end() -> Exploration {
+    explore(|| {
+        let (mut tx, mut rx) = oneshot::<Ticket>();
+        let mut noop = Context::from_waker(Waker::noop());
+        assert!(tx.poll_closed(&mut noop).is_pending());
+        assert!(Pin::new(&mut rx).poll(&mut noop).is_pending());
+        let ((), ()) = beside_a_task(move || drop(rx), Box::pin(tx.closed_async()));
     })
 }
 

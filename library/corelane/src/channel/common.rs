@@ -7,7 +7,7 @@ use core::iter;
 
 use super::ends::{Item, Kind, Message, Rx, Tx};
 use super::rendezvous::{Rendezvous, Waiting};
-use crate::memory::{AtomicBool, AtomicU64, Mutex, Ordering, yield_now};
+use crate::memory::{AtomicU64, Mutex, Ordering, yield_now};
 use crate::queue::TryPopError;
 use crate::unwind::{call_each, drop_each};
 use crate::wait::bell::{Bell, wake_each};
@@ -66,14 +66,19 @@ pub(super) struct Common<T> {
 }
 
 /// What only channels of [`task::mpsc`](super::task::mpsc) have.
-#[derive(Default)]
 pub(super) struct OfTasks {
     /// Tasks that wait for the end of the channel.
     pub(super) closed: Bell,
     /// Tasks that wait until no other one reserves room for several messages.
     pub(super) turn: Bell,
     /// Whether a task does.
-    pub(super) is_reserving: AtomicBool,
+    pub(super) is_reserving: Mutex<bool>,
+}
+
+impl Default for OfTasks {
+    fn default() -> Self {
+        Self { closed: Bell::default(), turn: Bell::default(), is_reserving: Mutex::new(false) }
+    }
 }
 
 impl<T> Drop for Common<T> {

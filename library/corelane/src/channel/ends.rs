@@ -114,7 +114,7 @@ impl<T> Kind<T> {
     /// Whether room is reserved. If not, the messages that were sent into reserved room are there.
     pub(super) fn is_reserved(&self) -> bool {
         match self {
-            Self::Queue { positions, capacity } => positions.unreserved() as usize != *capacity,
+            Self::Queue { positions, .. } => positions.is_reserved(),
             Self::Rendezvous(_) | Self::Timer(_) => false,
         }
     }

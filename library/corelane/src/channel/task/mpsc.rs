@@ -27,7 +27,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 use core::future::{Future, poll_fn};
-use core::mem::ManuallyDrop;
+use core::mem::{self, ManuallyDrop};
 use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
@@ -38,7 +38,6 @@ use super::super::alarm::Alarm;
 use super::super::common::OfTasks;
 use super::super::ends::{self, Message};
 use super::super::future::RecvWait;
-use crate::memory::Ordering;
 use crate::queue::TryPushError;
 use crate::wait::bell::{Bell, Look, Wait};
 use crate::wait::budget::count_step;
@@ -462,12 +461,9 @@ struct Turn<'a>(&'a OfTasks);
 
 impl<'a> Turn<'a> {
     async fn begin(of_tasks: &'a OfTasks) -> Self {
-        wait_at(&of_tasks.turn, || {
-            // Relaxed: only the bell orders the turns.
-            match of_tasks.is_reserving.swap(true, Ordering::Relaxed) {
-                true => Look::NotYet,
-                false => Look::Done(()),
-            }
+        wait_at(&of_tasks.turn, || match mem::replace(&mut *of_tasks.is_reserving.lock(), true) {
+            true => Look::NotYet,
+            false => Look::Done(()),
         })
         .await;
         Self(of_tasks)
@@ -476,8 +472,7 @@ impl<'a> Turn<'a> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        // Relaxed: the ring follows.
-        self.0.is_reserving.store(false, Ordering::Relaxed);
+        *self.0.is_reserving.lock() = false;
         self.0.turn.ring();
     }
 }
