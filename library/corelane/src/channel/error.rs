@@ -169,6 +169,12 @@ impl<T> SendTimeoutError<T> {
     }
 }
 
+impl RecvError {
+    /// The only reason, with the name of flume.
+    #[expect(non_upper_case_globals, reason = "flume has a variant")]
+    pub const Disconnected: Self = Self;
+}
+
 impl TryRecvError {
     /// Whether the channel is empty.
     pub fn is_empty(&self) -> bool {

@@ -42,6 +42,15 @@ impl<H, A: Access> Drop for Handle<'_, H, A> {
     }
 }
 
+impl<H: Clone> Clone for Handle<'_, H, Shared> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Borrowed(handle) => Self::Borrowed(handle),
+            Self::Owned(handle) => Self::Owned(handle.clone()),
+        }
+    }
+}
+
 impl<H, A: Access> Deref for Handle<'_, H, A> {
     type Target = H;
 
@@ -435,6 +444,50 @@ impl<T, A: Access> Receiver<T, A> {
     }
 }
 
+/// What can be asked of the channel of a future, stream or sink.
+macro_rules! questions {
+    ($($name:ident: $handle:ident)*) => {$(
+        impl<T, A: Access> $name<'_, T, A> {
+            /// As that of the handle.
+            pub fn is_closed(&self) -> bool {
+                self.$handle.is_closed()
+            }
+
+            /// As that of the handle.
+            pub fn is_disconnected(&self) -> bool {
+                self.$handle.is_closed()
+            }
+
+            /// As that of the handle.
+            pub fn len(&self) -> usize {
+                self.$handle.len()
+            }
+
+            /// As that of the handle.
+            pub fn is_empty(&self) -> bool {
+                self.$handle.is_empty()
+            }
+
+            /// As that of the handle.
+            pub fn is_full(&self) -> bool {
+                self.$handle.is_full()
+            }
+
+            /// As that of the handle.
+            pub fn capacity(&self) -> Option<usize> {
+                self.$handle.capacity()
+            }
+
+            /// As that of the handle.
+            pub fn same_channel<B: Access>(&self, other: &$name<'_, T, B>) -> bool {
+                self.$handle.same_channel(&other.$handle)
+            }
+        }
+    )*};
+}
+
+questions! { SendFuture: sender RecvFuture: receiver }
+
 macro_rules! debug {
     ($($name:ident)*) => {$(
         impl<T, A: Access> core::fmt::Debug for $name<'_, T, A> {
@@ -589,6 +642,22 @@ mod of_futures {
         }
     }
 
+    /// Another stream of the same channel. Each message goes to one of them.
+    impl<T> Clone for RecvStream<'_, T> {
+        fn clone(&self) -> Self {
+            Self { receiver: self.receiver.clone(), wait: RecvWait::new() }
+        }
+    }
+
+    /// Another sink into the same channel. A message that this one still has stays there.
+    impl<T> Clone for SendSink<'_, T> {
+        fn clone(&self) -> Self {
+            let wait = SendWait::new(Message::empty());
+            Self { sender: self.sender.clone(), wait, is_sending: false }
+        }
+    }
+
+    questions! { RecvStream: receiver SendSink: sender }
     debug! { RecvStream SendSink }
 }
 

@@ -91,6 +91,7 @@ mod receiver;
 mod rendezvous;
 mod select;
 mod select_macro;
+mod selector;
 mod sender;
 pub mod task;
 mod timer;
@@ -114,10 +115,11 @@ pub use oneshot::oneshot;
 pub use ready_fd::ReadyFd;
 pub use receiver::{IntoIter, Iter, Receiver, TryIter};
 pub use select::{Select, SelectedOperation};
+pub use selector::Selector;
 pub use sender::Sender;
 pub use weak::WeakSender;
 
-use crate::memory::{limit, timed_yield};
+use crate::memory::{limit, nap, timed_yield};
 use crate::spin::Retries;
 use crate::wait::thread::is_over;
 use common::{Common, OfTasks};
@@ -195,6 +197,8 @@ struct YieldingRetries {
     retries: Retries,
     yields: u32,
     time: Duration,
+    /// Naps that are left.
+    naps: u32,
 }
 
 impl YieldingRetries {
@@ -203,6 +207,13 @@ impl YieldingRetries {
     /// After this time there are no more, also if other processes take the core.
     const LIMIT: Duration = Duration::from_millis(1);
 
+    /// Of a call that has nothing else to look at: it goes on for a second at least. On a machine
+    /// with more threads than cores, a thread may be off its core for many milliseconds. Its
+    /// messages must not seem to be missing.
+    fn patient() -> Self {
+        Self { naps: 1000, ..Self::default() }
+    }
+
     #[inline]
     fn again(&mut self, is_busy: bool) -> bool {
         is_busy && (self.retries.again(true) || self.after_yield())
@@ -210,9 +221,13 @@ impl YieldingRetries {
 
     #[cold]
     fn after_yield(&mut self) -> bool {
-        self.time += timed_yield();
-        self.yields += 1;
-        self.yields < Self::MOST && self.time < Self::LIMIT
+        if self.yields < Self::MOST && self.time < Self::LIMIT {
+            self.time += timed_yield();
+            self.yields += 1;
+            return true;
+        }
+        self.naps = self.naps.saturating_sub(1);
+        self.naps > 0 && nap()
     }
 }
 

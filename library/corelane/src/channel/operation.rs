@@ -60,7 +60,7 @@ impl<T, A: Access> Operation for Receiver<T, A> {
 
     fn begin(&self) -> Option<Found> {
         let mut message = Message::empty();
-        match self.take_any(&mut message) {
+        match self.take_any(&mut message, YieldingRetries::default()) {
             Ok(()) => {
                 Some(Found::Kept(self.common().keep_selected(Selected::Message(Box::new(message)))))
             }

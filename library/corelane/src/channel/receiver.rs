@@ -82,7 +82,7 @@ impl<T, A: Access> Receiver<T, A> {
     /// Receives the oldest message if there is one now.
     ///
     /// While a call of another thread is in the way, looks again, as it would wait for a lock. If
-    /// that thread doesn't go on within about a millisecond, the channel counts as empty.
+    /// that thread doesn't go on within a second, the channel counts as empty.
     ///
     /// # Errors
     ///
@@ -116,7 +116,7 @@ impl<T, A: Access> Receiver<T, A> {
     #[inline(never)]
     fn try_recv_elsewhere(&self) -> Result<T, TryRecvError> {
         let mut message = Message::empty();
-        match self.take_any(&mut message) {
+        match self.take_any(&mut message, YieldingRetries::patient()) {
             Ok(()) => Ok(message.unpack()),
             Err(error) => Err(error),
         }
@@ -199,9 +199,13 @@ impl<T, A: Access> Receiver<T, A> {
     }
 
     /// As [`try_recv`](Self::try_recv), into `message`.
-    pub(super) fn take_any(&self, message: &mut Message<T>) -> Result<(), TryRecvError> {
+    pub(super) fn take_any(
+        &self,
+        message: &mut Message<T>,
+        tries: YieldingRetries,
+    ) -> Result<(), TryRecvError> {
         let taken = match &self.common.kind {
-            Kind::Queue { .. } => return self.take_now(message),
+            Kind::Queue { .. } => return self.take_now(message, tries),
             Kind::Rendezvous(meeting) => meeting.try_recv(message),
             Kind::Timer(timer) => timer.try_recv(message),
         };
@@ -216,8 +220,11 @@ impl<T, A: Access> Receiver<T, A> {
     }
 
     /// As [`take_any`](Self::take_any), from a queue.
-    fn take_now(&self, message: &mut Message<T>) -> Result<(), TryRecvError> {
-        let mut tries = YieldingRetries::default();
+    fn take_now(
+        &self,
+        message: &mut Message<T>,
+        mut tries: YieldingRetries,
+    ) -> Result<(), TryRecvError> {
         loop {
             match self.take(message) {
                 Ok(()) => return Ok(()),
@@ -351,6 +358,11 @@ impl<T, A: Access> Receiver<T, A> {
         self.common.is_ending()
     }
 
+    /// As [`is_closed`](Self::is_closed).
+    pub fn is_disconnected(&self) -> bool {
+        self.is_closed()
+    }
+
     /// The number of senders.
     pub fn sender_count(&self) -> usize {
         self.common.counts()[0]
@@ -401,9 +413,11 @@ impl<T, A: Access> Receiver<T, A> {
         TryIter(self)
     }
 
-    /// As many messages as are there at the call.
-    pub fn drain(&self) -> impl Iterator<Item = T> {
-        self.try_iter().take(self.len())
+    /// Takes as many messages as are there at the call, also if the iterator is not used.
+    pub fn drain(&self) -> impl ExactSizeIterator<Item = T> + use<T, A> {
+        let mut messages = Vec::new();
+        self.take_many(&mut messages, self.len());
+        messages.into_iter()
     }
 }
 

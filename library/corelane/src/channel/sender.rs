@@ -105,7 +105,7 @@ impl<T, A: Access> Sender<T, A> {
     /// Sends a message if there is room now.
     ///
     /// While a call of another thread is in the way, looks again, as it would wait for a lock. If
-    /// that thread doesn't go on within about a millisecond, the channel counts as full.
+    /// that thread doesn't go on within a second, the channel counts as full.
     ///
     /// # Errors
     ///
@@ -135,7 +135,7 @@ impl<T, A: Access> Sender<T, A> {
     #[cold]
     #[inline(never)]
     fn try_send_elsewhere(&self, mut message: Message<T>) -> Result<(), TrySendError<T>> {
-        let mut tries = YieldingRetries::default();
+        let mut tries = YieldingRetries::patient();
         loop {
             let sent = match self.common().kind.meeting() {
                 Some(meeting) => meeting.try_send(&mut message),
@@ -265,7 +265,7 @@ impl<T, A: Access> Sender<T, A> {
 
     /// As [`reserve`](Self::reserve). Looks again while another thread's call is in the way.
     pub(super) fn try_reserve(&self, n: usize) -> Result<(), TrySendError<()>> {
-        let mut tries = YieldingRetries::default();
+        let mut tries = YieldingRetries::patient();
         loop {
             match self.reserve(n) {
                 Ok(()) => return Ok(()),
@@ -364,6 +364,11 @@ impl<T, A: Access> Sender<T, A> {
     /// Whether all receivers are gone, or the channel was closed.
     pub fn is_closed(&self) -> bool {
         self.common().is_closed()
+    }
+
+    /// As [`is_closed`](Self::is_closed).
+    pub fn is_disconnected(&self) -> bool {
+        self.is_closed()
     }
 
     /// The number of senders.

@@ -368,6 +368,11 @@ pub(crate) fn timed_yield() -> Duration {
     Duration::ZERO
 }
 
+/// As in the real world.
+pub(crate) fn nap() -> bool {
+    false
+}
+
 /// The slots of a ring, as in the real world.
 ///
 /// Items are contiguous in plain memory, so that runs of items can be lent as slices. Each slot has

@@ -352,7 +352,7 @@ mod locks {
 }
 
 #[cfg(feature = "std")]
-pub(crate) use threads::{Parker, timed_yield, yield_now};
+pub(crate) use threads::{Parker, nap, timed_yield, yield_now};
 
 /// Threads that sleep.
 #[cfg(feature = "std")]
@@ -370,6 +370,12 @@ mod threads {
         let begin = Instant::now();
         yield_now();
         begin.elapsed()
+    }
+
+    /// Sleeps for a millisecond. `false` in worlds without a clock.
+    pub(crate) fn nap() -> bool {
+        thread::sleep(Duration::from_millis(1));
+        true
     }
 
     /// A thread that can be woken.

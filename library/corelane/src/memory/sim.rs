@@ -409,6 +409,11 @@ pub(crate) fn timed_yield() -> Duration {
     Duration::ZERO
 }
 
+/// As in the real world.
+pub(crate) fn nap() -> bool {
+    false
+}
+
 /// A condition variable: a thread waits for it, and gives its lock to others meanwhile.
 ///
 /// Each notification increments a count, as in the operating system's condition variable. A waiting
