@@ -53,6 +53,8 @@ pub(super) struct Common<T> {
     /// [`WeakSender`](super::WeakSender)s.
     weak_senders: AtomicU64,
     receivers: AtomicU64,
+    /// Messages that senders of [`latest`](super::latest()) have dropped.
+    dropped: AtomicU64,
     /// The queue's receiving end, when all receivers are gone.
     rest: Mutex<Option<Rx<T>>>,
     pub(super) kind: Kind<T>,
@@ -110,6 +112,7 @@ impl<T> Common<T> {
             senders: AtomicU64::new(1),
             weak_senders: AtomicU64::new(0),
             receivers: AtomicU64::new(1),
+            dropped: AtomicU64::new(0),
             rest: Mutex::new(None),
             kind,
             selected: Mutex::new(BTreeMap::new()),
@@ -247,6 +250,15 @@ impl<T> Common<T> {
         // Relaxed: only counted.
         [&self.senders, &self.weak_senders, &self.receivers]
             .map(|count| count.load(Ordering::Relaxed) as usize)
+    }
+
+    pub(super) fn count_dropped(&self) {
+        // Relaxed: only counted.
+        self.dropped.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
     }
 
     pub(super) fn enter_receiver(&self) {

@@ -82,6 +82,7 @@ mod common;
 mod ends;
 mod error;
 mod future;
+pub mod latest;
 pub mod oneshot;
 mod operation;
 mod party;
@@ -110,6 +111,7 @@ pub use error::{
 pub use future::{RecvFuture, SendFuture};
 #[cfg(feature = "futures")]
 pub use future::{RecvStream, SendSink};
+pub use latest::latest;
 pub use oneshot::oneshot;
 #[cfg(target_os = "linux")]
 pub use ready_fd::ReadyFd;

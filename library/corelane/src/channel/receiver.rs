@@ -50,6 +50,10 @@ impl<T, A: Access> Receiver<T, A> {
         Self { end: A::new(End::new(rx)), common, bound: PhantomData }
     }
 
+    pub(super) fn end(&self) -> &A::Of<End<Rx<T>>> {
+        &self.end
+    }
+
     #[inline(always)]
     pub(super) fn common(&self) -> &Arc<Common<T>> {
         &self.common
@@ -356,6 +360,12 @@ impl<T, A: Access> Receiver<T, A> {
     /// If all senders are gone, all that they did happens before this call returns.
     pub fn is_closed(&self) -> bool {
         self.common.is_ending()
+    }
+
+    /// The number of messages that senders of [`latest`](super::latest()) have dropped. 0 for other
+    /// channels.
+    pub fn dropped(&self) -> u64 {
+        self.common.dropped()
     }
 
     /// As [`is_closed`](Self::is_closed).

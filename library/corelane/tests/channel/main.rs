@@ -3,9 +3,11 @@
 
 mod calls;
 mod fd;
+mod kinds;
 mod oneshot;
 mod select;
 mod selected;
+mod task;
 mod tasks;
 mod threads;
 mod wakers;

@@ -37,7 +37,7 @@ fn on_each_executor<R: Send + 'static>(task: impl Fn() -> Task<'static, R>) -> [
 
 /// A waker that counts.
 #[derive(Default)]
-struct Woken(AtomicUsize);
+pub(crate) struct Woken(AtomicUsize);
 
 impl Wake for Woken {
     fn wake(self: Arc<Self>) {
@@ -46,12 +46,12 @@ impl Wake for Woken {
 }
 
 impl Woken {
-    fn times(&self) -> usize {
+    pub(crate) fn times(&self) -> usize {
         self.0.load(Ordering::SeqCst)
     }
 }
 
-fn poll<F: Future + Unpin>(future: &mut F, woken: &Arc<Woken>) -> Poll<F::Output> {
+pub(crate) fn poll<F: Future + Unpin>(future: &mut F, woken: &Arc<Woken>) -> Poll<F::Output> {
     Pin::new(future).poll(&mut Context::from_waker(&Waker::from(woken.clone())))
 }
 
