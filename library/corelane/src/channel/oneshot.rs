@@ -115,7 +115,8 @@ impl<T> Meeting<T> {
             // Release ↔ Acquire in `end`: the waker.
             let left =
                 self.state.compare_exchange(EMPTY, WAITING, Ordering::Release, Ordering::Relaxed);
-            // It may own anything: only when this side is done with the state.
+            // The message may own anything, so it is dropped only when this side is done with the
+            // state.
             drop(old);
             if left.is_ok() {
                 return Look::NotYet;
