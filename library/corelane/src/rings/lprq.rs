@@ -27,8 +27,8 @@
 //!   filling the slot at the same time. Here a slot is used in one lap after the other. Only the
 //!   push of the current lap may fill the slot, and the lap is not over before this push has
 //!   visited the slot: the push fills the slot, or finds that the pop has *given up*, or leaves the
-//!   slot empty. A push or pop of a later lap that finds the current lap not over notes in the slot
-//!   that its own lap is *left out*, and goes on to another position.
+//!   slot empty. If the current lap is not over, a push or pop of a later lap marks its own lap
+//!   *left out* in the slot, and goes on to another position.
 //! - So a push must visit each position. A pop that finds the queue empty moves the counter of
 //!   pushes over the positions that only pops have got (the paper's `fixState`), and visits these
 //!   positions in place of a push.
