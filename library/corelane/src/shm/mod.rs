@@ -471,7 +471,7 @@ macro_rules! peers {
                 self.peer() == Peer::Alive
             }
 
-            /// Waits until a process has the other side, for at most this time. Returns `false`
+            /// Waits until a process has the other side, for at most `timeout`. Returns `false`
             /// when the time is over. A process that has died or left meanwhile doesn't count.
             pub fn wait_for_peer(&self, timeout: Duration) -> bool {
                 // A time that the clock can't represent never comes.
