@@ -15,7 +15,7 @@ use crate::panics::{Outcome, quietly};
 #[derive(Default)]
 pub(crate) struct Tasks(Mutex<Slab<Waker>>);
 
-/// The workers and threads that poll tasks.
+/// A worker, or a thread in `block_on`: it polls tasks.
 pub(crate) trait Seat {
     /// That of the calling thread.
     fn current() -> Arc<Self>;

@@ -79,7 +79,7 @@ fn shared_places<H: State>(shape: <H::Slots as Slots>::Shape) -> Places {
 ///
 /// # Safety
 ///
-/// `base` points to memory of [`shared_layout`], which nobody else uses yet.
+/// `base` points to memory of [`shared_layout`], which no other process uses yet.
 pub(crate) unsafe fn found<H: State>(
     base: NonNull<u8>,
     shape: <H::Slots as Slots>::Shape,

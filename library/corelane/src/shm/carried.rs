@@ -85,7 +85,7 @@ pub trait Kind {
     ///
     /// # Safety
     ///
-    /// The lane has room for the queue, and nobody else has it yet.
+    /// The lane has room for the queue, and no other process has it yet.
     unsafe fn found(link: &Link, sizes: Sizes) -> Result<(), CapacityError>;
 
     /// Continues as the producer.

@@ -179,7 +179,7 @@ impl<T> Worker<T> {
         let (header, cells) = (self.end.header(), self.end.slots());
         // Acquire ↔ Release in `finish`: thieves' items are out of the slots before `claimed`.
         let head = Head::of(header.head.load(Ordering::Acquire));
-        // Relaxed: nobody else writes it.
+        // Relaxed: no other thread writes it.
         let tail = header.tail.load(Ordering::Relaxed);
         if tail.wrapping_sub(head.claimed) as usize >= cells.len() {
             return Err(TryPushError::Full(item));
@@ -199,7 +199,7 @@ impl<T> Worker<T> {
     #[inline]
     pub fn try_pop(&mut self) -> Result<T, TryPopError> {
         let header = self.end.header();
-        // Relaxed: nobody else writes it.
+        // Relaxed: no other thread writes it.
         let tail = header.tail.load(Ordering::Relaxed);
         let mut head = header.head();
         while head.oldest != tail {

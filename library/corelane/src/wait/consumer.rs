@@ -191,7 +191,7 @@ impl<C: queue::Consumer> Future for PopFuture<'_, C> {
     }
 }
 
-/// The first look was in vain.
+/// The first look found nothing.
 #[cold]
 #[inline(never)]
 fn poll_waiting<C: queue::Consumer>(

@@ -227,7 +227,7 @@ impl<P: queue::Producer> Future for PushFuture<'_, P> {
 }
 
 impl<P: queue::Producer> PushFuture<'_, P> {
-    /// The first look was in vain.
+    /// The first look found nothing.
     #[cold]
     #[inline(never)]
     fn poll_waiting(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Closed<P::Item>>> {

@@ -410,7 +410,7 @@ impl<T> Blocks<T> {
         drop_each(|| {
             let position = positions.next()?;
             let cell = position.wrapping_sub(self.offset(self.start(position)));
-            // SAFETY: by the caller's word there is an item, which nobody takes.
+            // SAFETY: by the caller's contract there is an item, which no thread takes.
             Some(unsafe { self.cells.read(cell) })
         });
     }

@@ -236,7 +236,7 @@ impl<T> Worker<T> {
     #[inline(always)] // a call would cost more than the push or pop itself
     pub fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
         let shared = &self.end.header().top;
-        // Relaxed: nobody else writes it.
+        // Relaxed: no other thread writes it.
         let top = shared.load(Ordering::Relaxed);
         if top == self.here.until {
             let (here, blocks) = (self.here.clone(), self.end.slots().clone());
@@ -259,7 +259,7 @@ impl<T> Worker<T> {
     /// `Empty` if there is none.
     #[inline(always)]
     pub fn try_pop(&mut self) -> Result<T, TryPopError> {
-        // Relaxed: nobody else writes it.
+        // Relaxed: no other thread writes it.
         let top = self.end.header().top.load(Ordering::Relaxed);
         if top == self.here.base && !self.go_down() {
             return Err(TryPopError::Empty);

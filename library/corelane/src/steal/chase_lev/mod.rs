@@ -204,7 +204,7 @@ impl<T> Worker<T> {
     /// `Full` if there is no room. The error has the item.
     #[inline(always)] // a call would cost more than the push itself
     pub fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
-        // Relaxed: nobody else writes it.
+        // Relaxed: no other thread writes it.
         let mut bottom = self.end.header().bottom.load(Ordering::Relaxed);
         if bottom == self.here.limit {
             let (here, header) = (self.here.clone(), self.end.header());
@@ -231,7 +231,7 @@ impl<T> Worker<T> {
     #[inline(always)]
     pub fn try_pop(&mut self) -> Result<T, TryPopError> {
         let header = self.end.header();
-        // Relaxed: nobody else writes it.
+        // Relaxed: no other thread writes it.
         let bottom = header.bottom.load(Ordering::Relaxed);
         let position = bottom.wrapping_sub(1);
         // Release ↔ Acquire in `try_steal`: the items below.

@@ -86,7 +86,7 @@ impl<F: FnOnce(&Fork) -> R, R> OnStack<F, R> {
     /// The task was taken back, or was in no queue. The call is taken once.
     #[inline]
     pub(super) unsafe fn take(&self) -> F {
-        // SAFETY: nobody else has the call, and nobody uses it after this.
+        // SAFETY: no other thread has the call, and none uses it after this.
         unsafe { ManuallyDrop::take(&mut *self.call.get()) }
     }
 

@@ -157,7 +157,7 @@ impl Pool {
             Some(fork) => fork.help_until_set(job.latch()),
             None => {
                 let parker = Parker::new();
-                // SAFETY: nobody has called it before.
+                // SAFETY: no thread has called it before.
                 unsafe { job.latch().sleep(parker.waker()) };
                 while !job.latch().is_set() {
                     parker.park(None);
@@ -317,7 +317,7 @@ impl Fork {
     /// Runs a task of a queue of this pool.
     fn run(&self, task: Task) {
         self.with(|local| local.count_task());
-        // SAFETY: it was in a queue, so nobody else has it.
+        // SAFETY: it was in a queue, so no other thread has it.
         unsafe { task.run(self) };
     }
 
@@ -384,7 +384,7 @@ fn end<A, B, F: FnOnce(&Fork) -> B>(
         Ok(a) => (a, b.into_output().unwrap_or_else(|panic| resume_unwind(panic))),
         Err(panic) => {
             if is_back {
-                // SAFETY: it was taken back, and nobody calls it.
+                // SAFETY: it was taken back, and no other thread calls it.
                 drop(unsafe { b.take() });
             } else {
                 quietly(|| drop(b.into_output().err()));
