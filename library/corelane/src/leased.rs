@@ -1,9 +1,9 @@
 //! `leased`: a line ring for several producers and several consumers, which lease its two handles.
 //!
 //! Each side of the ring is a handle of the [line ring](crate::line_ring) in shared memory. One
-//! producer at a time has the sending handle on lease, and one consumer the receiving handle. While
-//! a thread has the lease, a push or pop needs no locked instruction and no fence. Other threads
-//! wait until the thread gives the lease up. If the thread makes no call, they revoke the lease.
+//! producer at a time leases the sending handle, and one consumer the receiving handle. While a
+//! thread has the lease, a push or pop needs no locked instruction and no fence. Other threads wait
+//! until the thread gives the lease up. If the thread makes no call, they revoke the lease.
 //!
 #![doc = advice!(leased)]
 //!
@@ -144,7 +144,7 @@ pub struct Consumer<T, Q: Queue<T> = LineRing> {
 }
 
 impl<T, Q: Queue<T>> Producer<T, Q> {
-    /// Uses the inner queue's producer, if this handle has it on lease or gets it.
+    /// Uses the inner queue's producer, if this handle has the lease or gets it.
     pub(crate) fn with<R>(
         &mut self,
         work: impl FnOnce(&mut Q::Producer) -> (R, bool),
@@ -209,7 +209,7 @@ impl<T, Q: Queue<T>> queue::Producer for Producer<T, Q> {
 }
 
 impl<T, Q: Queue<T>> Consumer<T, Q> {
-    /// Uses the inner queue's consumer, if this handle has it on lease or gets it.
+    /// Uses the inner queue's consumer, if this handle has the lease or gets it.
     fn with<R>(&mut self, work: impl FnOnce(&mut Q::Consumer) -> (R, bool)) -> Option<R> {
         self.queue.with(work)
     }
