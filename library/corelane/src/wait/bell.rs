@@ -7,7 +7,7 @@
 //!
 //! While no thread sleeps, ringing the bell costs a load of a line that no thread writes: the fence
 //! is the light one of a `Barrier`, and a sleeper runs the heavy one. The first sleeper also sets
-//! [`FENCED`]: while it is set, threads that ring the bell run `SeqCst` fences. Then further
+//! `FENCED`: while it is set, threads that ring the bell run `SeqCst` fences. Then further
 //! sleepers need no heavy fence, until the bell has been rung `IN_VAIN` times while no thread
 //! slept. So these fences cost about as much as the heavy fence, and sleeps that come often need no
 //! heavy fence.
