@@ -242,7 +242,8 @@ impl<T> Tx<T> {
         }
     }
 
-    /// As [`push`](Self::push), if that can be done at once. `None` means that it can't.
+    /// As [`push`](Self::push), if that can be done at once. `None` doesn't mean that there is no
+    /// room.
     #[inline(always)] // as the queue's own
     pub(super) fn push_quickly<A: Access>(&self, message: &mut Message<T>) -> Option<bool> {
         self.give_quickly::<A>(PushQuickly(message))
@@ -291,7 +292,8 @@ impl<T> Rx<T> {
         self.use_by(run).unwrap_or((0, false))
     }
 
-    /// As [`pop`](Self::pop), if that can be done at once. `None` means that it can't.
+    /// As [`pop`](Self::pop), if that can be done at once. `None` doesn't mean that there is no
+    /// message.
     #[inline(always)] // as the queue's own
     pub(super) fn pop_quickly<A: Access>(&self, message: &mut Message<T>) -> Option<bool> {
         self.give_quickly::<A>(PopQuickly(message))

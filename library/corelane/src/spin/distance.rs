@@ -35,9 +35,8 @@ impl Distance {
 
     /// Called when the consumer has caught up with the producer at `position`, in a call that takes
     /// at most `each` items. The wait depends on the number of such calls since the last catch-up.
-    /// If these calls make a stream, it is longer than the last wait. If there are at least
-    /// `far_behind` calls, it is as long as the last wait. Otherwise it is half as long. Returns
-    /// whether the consumer has waited.
+    /// With fewer than `STREAM` calls it is half as long as the last wait, with `far_behind` calls
+    /// or more as long, and otherwise longer. Returns whether the consumer has waited.
     #[inline]
     pub(crate) fn caught_up(self, position: u64, each: u64, far_behind: u64) -> (Self, bool) {
         self.caught_up_with(position, each, far_behind, u64::MAX)

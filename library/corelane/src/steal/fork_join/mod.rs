@@ -384,7 +384,7 @@ fn end<A, B, F: FnOnce(&Fork) -> B>(
         Ok(a) => (a, b.into_output().unwrap_or_else(|panic| resume_unwind(panic))),
         Err(panic) => {
             if is_back {
-                // SAFETY: it was taken back, and no other thread calls it.
+                // SAFETY: it was taken back, and no thread calls it.
                 drop(unsafe { b.take() });
             } else {
                 quietly(|| drop(b.into_output().err()));

@@ -51,8 +51,8 @@ impl<T> Injector<T> {
         self.len.store(list.tasks.len() as u64, Ordering::Relaxed);
     }
 
-    /// Takes the oldest task, and gives up to `most` others to `keep`, which may refuse a task, but
-    /// no more than a fair share for one of `workers`.
+    /// Takes the oldest task, and passes others to `keep`, which may refuse a task: up to `most`,
+    /// and up to a share of the rest for one of `workers`.
     pub(super) fn take(
         &self,
         workers: usize,
