@@ -4,14 +4,14 @@
 //! free (or full), so are all slots before it, and the side works on the whole batch without
 //! another probe. A consumer that finds the far slot empty halves the distance until it finds a
 //! full slot (*backtracking*). Its next search starts at this distance. So the consumer stays away
-//! from a busy producer, and close behind a slow one.
+//! from a busy producer, and close behind a slow producer.
 //!
 #![doc = advice!(bqueue)]
 //!
 //! | | |
 //! |---|---|
 //! | guarantee | wait-free, first in first out |
-//! | capacity | N − B + 1, at least as asked, with N slots, a power of two: all slots of a batch of B but one may be empty, and not seen by the producer yet. So a queue for 4,096 items has 8,192 slots: a stream between far cores takes 1.15 times as long as with 4,096 slots, and a stream between near cores takes as long. A queue for 3,841 items has 4,096 slots |
+//! | capacity | N − B + 1, at least as asked, with N slots, a power of two: in a batch of B slots B − 1 may be empty, and the producer doesn't know it yet. So a queue for 4,096 items has 8,192 slots: a stream between far cores takes 1.15 times as long as with 4,096 slots, and a stream between near cores takes as long. A queue for 3,841 items has 4,096 slots |
 //! | batch | 256, at most a quarter of the capacity asked for; [`Config::batch`] sets another size, rounded down to a power of two, at most half the capacity asked for |
 //! | misses per item and side | 2/K when both keep their distance, 2 in the same line |
 //! | paper | Wang, Zhang, Tang, Hua: *B-Queue: Efficient and Practical Queuing*, §3, Figs 7 and 10 |
@@ -19,10 +19,10 @@
 //! **Departures from the listings.** Fig. 7 probes the slot *behind* the batch, which costs a batch
 //! of capacity; here the probe is the last slot of the batch. In Figs 9 and 10 `batch_tail` is the
 //! last full slot, but Fig. 7 uses it as the first slot that isn't full: with a batch of one the
-//! consumer would run past it. Here `batch_tail` is the first slot that is not known to be full. A
+//! consumer would go past it. Here `batch_tail` is the first slot that is not known to be full. A
 //! backtracking consumer doesn't wait between two probes (TICKS): the wait brought no throughput,
-//! and cost a third of the round-trip time. A consumer that finds no full slot forgets its history,
-//! so that an idle queue delivers the next item at once.
+//! and cost a third of the round-trip time. A consumer that finds no full slot resets its distance
+//! to zero, so that an idle queue delivers the next item at once.
 //!
 //! ```
 //! use corelane::b_queue;

@@ -1,8 +1,8 @@
 //! Carries an item between a caller and a slot.
 //!
-//! Each function that takes or returns an item by value has a copy of it on the stack, and several
-//! without optimisation. So where many functions lie between a user's call and a slot, they pass a
-//! carrier by reference, and a large item fits the stack.
+//! Each function that takes or returns an item by value has a copy of the item on the stack, and
+//! without optimisation several. There are many functions between a user's call and a slot. So they
+//! pass a carrier by reference, and a large item fits on the stack.
 
 use core::mem::{MaybeUninit, needs_drop};
 use core::ptr;
@@ -86,9 +86,8 @@ impl<T> Drop for Carrier<T> {
     }
 }
 
-/// One use of a handle. Its method can be made to be inlined, where neither a closure nor a
-/// function as an argument can: then a small item stays in a register although it is passed by
-/// reference.
+/// One use of a handle. Unlike a closure or a function that is passed as an argument, its method
+/// can always be inlined: then a small item stays in a register although it is passed by reference.
 pub trait Use<H> {
     /// What it returns.
     type Output;
@@ -117,7 +116,8 @@ impl<H, R, F: FnOnce(&mut H) -> R> Use<H> for By<F> {
     }
 }
 
-/// A push from a carrier. Whether there was room, twice: it is also what was done.
+/// A push from a carrier. Returns twice whether there was room, since that is also whether anything
+/// was done.
 pub(crate) struct PushFrom<'a, T>(pub(crate) &'a mut Carrier<T>);
 
 impl<P: Empties> Use<P> for PushFrom<'_, P::Item> {
@@ -130,7 +130,7 @@ impl<P: Empties> Use<P> for PushFrom<'_, P::Item> {
     }
 }
 
-/// A push from a carrier, without a call.
+/// A push from a carrier, which calls no function.
 pub(crate) struct PushQuickly<'a, T>(pub(crate) &'a mut Carrier<T>);
 
 impl<P: Empties> Use<P> for PushQuickly<'_, P::Item> {
@@ -142,7 +142,7 @@ impl<P: Empties> Use<P> for PushQuickly<'_, P::Item> {
     }
 }
 
-/// A pop into a carrier, without a call.
+/// A pop into a carrier, which calls no function.
 pub(crate) struct PopQuickly<'a, T>(pub(crate) &'a mut Carrier<T>);
 
 impl<C: Fills> Use<C> for PopQuickly<'_, C::Item> {
@@ -173,7 +173,8 @@ pub(crate) trait Empties: Producer {
     /// is no room. Returns whether there was room.
     fn push_from(&mut self, item: &mut Carrier<Self::Item>) -> bool;
 
-    /// As [`push_from`](Self::push_from), without a call. `false` says nothing.
+    /// As [`push_from`](Self::push_from), but calls no function. `false` doesn't mean that the
+    /// queue is full.
     fn push_quickly(&mut self, item: &mut Carrier<Self::Item>) -> bool;
 }
 
@@ -182,7 +183,7 @@ pub(crate) trait Fills: Consumer {
     /// As [`try_pop`](Consumer::try_pop), into an empty carrier.
     fn pop_into(&mut self, item: &mut Carrier<Self::Item>) -> Result<(), TryPopError>;
 
-    /// As [`pop_into`](Self::pop_into), without a call. Whether there is an item; `false` says
-    /// nothing.
+    /// As [`pop_into`](Self::pop_into), but calls no function. Returns whether there is an item.
+    /// `false` doesn't mean that the queue is empty.
     fn pop_quickly(&mut self, item: &mut Carrier<Self::Item>) -> bool;
 }

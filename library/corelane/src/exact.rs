@@ -3,7 +3,7 @@
 //!
 //! The consumer publishes its position after each pop, or run of pops, in a line of its own. The
 //! producer reads this position only when the items that it knows of fill the queue. The inner
-//! queue has room then, since it keeps its promise of n items.
+//! queue then has room, since it promises room for n items.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -47,7 +47,7 @@ pub(crate) fn of<P: queue::Producer, C>(
     )
 }
 
-/// How much was pushed and popped.
+/// Numbers of items pushed and popped.
 pub(crate) struct Positions {
     pushed: Padded<AtomicU64>,
     popped: Padded<AtomicU64>,
@@ -65,7 +65,7 @@ impl Positions {
     /// Items that were pushed, by calls that have returned.
     #[inline]
     pub(crate) fn pushed(&self) -> u64 {
-        // Relaxed: what was pushed is known from the inner queue.
+        // Relaxed: the inner queue orders the pushed items.
         self.pushed.load(Ordering::Relaxed)
     }
 
@@ -77,8 +77,8 @@ impl Positions {
 
     /// Grows when room comes back: after a pop, and after a reservation.
     pub(crate) fn freed(&self) -> u64 {
-        // Acquire ↔ the fence of `release`: a thread that has seen what came after the release sees
-        // the release.
+        // Acquire ↔ the fence of `release`: a thread that has seen a later write of the releasing
+        // thread sees the release.
         fence(Ordering::Acquire);
         // Acquire ↔ Release in `release`: the room of the reservation has come back.
         self.popped().wrapping_add(self.released.load(Ordering::Acquire))
@@ -146,8 +146,8 @@ pub struct Consumer<C> {
     shared: Arc<Positions>,
 }
 
-/// A producer with less room, and less than a quarter of the capacity, leaves the consumer alone
-/// for a moment.
+/// A producer with less room than this, and less than a quarter of the capacity, pauses for a
+/// moment before it reads the consumer's position again.
 const LITTLE: u64 = 64;
 /// Pauses of this moment: about the time in which a cache line goes to a far core and comes back.
 const MOMENT: u32 = limit(16, 0) as u32;

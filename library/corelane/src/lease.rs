@@ -3,25 +3,25 @@
 //! A value that one thread at a time uses: a lock whose holder pays no locked instruction for as
 //! long as it stays the holder.
 //!
-//! A tenant leases the value, and keeps the lease when it is done with a use. A tenant that waits
-//! says so in `word`. The holder reads `word` at each use, and gives the value up when it has used
-//! the value often enough. If the holder doesn't come, the waiting tenant revokes the lease.
+//! A tenant leases the value, and keeps the lease after a use. A waiting tenant sets a bit in
+//! `word`. The holder reads `word` at each use, and gives the value up when it has used the value
+//! often enough. If the holder makes no use, the waiting tenant revokes the lease.
 //!
 //! # What else is asked through the word
 //!
-//! Threads that use no value may ask each user for attention: after each use, for a sleeper that
-//! the user has to wake (`Word::ask`); or before and after it, because a channel was closed
-//! (`Word::stop`). So the user looks at one word, which nobody writes as long as nothing happens.
-//! The asking thread has the heavy fence after it has asked, and then it looks at what the users
-//! do.
+//! Threads that don't use the value may ask each user for attention: after each use, because the
+//! user must wake a sleeper (`Word::ask`); or before and after each use, because a channel was
+//! closed (`Word::stop`). So the user reads one word, which no thread writes as long as nothing
+//! happens. The asking thread writes the word, runs the heavy fence, and then reads what the users
+//! have done.
 //!
 //! # Why two tenants never use the value at the same time
 //!
 //! A tenant makes `steps` of its seat odd, and then reads `word`: it uses the value only if `word`
 //! still says that it holds the lease. A tenant that finds a revoked lease in `word` reads the
 //! former holder's `steps`: it takes the lease only if they are even, or if it was the holder
-//! itself. Between its two accesses the holder has the light fence of a `Barrier`, and the other
-//! tenant has the heavy fence. So the holder sees that the lease is revoked, or the other tenant
+//! itself. Between its two accesses the holder runs the light fence of a `Barrier`, and the other
+//! tenant runs the heavy fence. So the holder sees that the lease is revoked, or the other tenant
 //! sees that the holder is at work. No value of `word` occurs twice: each lease has a number, of 43
 //! bits.
 //!
@@ -29,8 +29,8 @@
 //!
 //! A heavy fence takes microseconds. If tenants take turns after a few uses, revoking is too slow.
 //! So when several leases were revoked after few uses, and none after many, leases become short: a
-//! tenant gives the value up after each use, as it would a lock. When one tenant gets the value
-//! many times in a row, leases become long again.
+//! tenant gives the value up after each use, like a lock. When one tenant gets the value many times
+//! in a row, leases become long again.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -47,32 +47,31 @@ use crate::pad::Padded;
 use crate::queue::CapacityError;
 use crate::region::{Counted, MOST_ENDS, no_memory};
 
-/// Uses after which a holder gives the value up, if others wait.
+/// Uses after which a holder gives the value up, if other tenants wait.
 const RUN: u64 = limit(256, 1);
-/// The same for a holder that nevertheless always gets the value back: the others don't run.
+/// The same for a holder that always gets the value back, because the other tenants don't run.
 const LONGEST_RUN: u64 = limit(1 << 14, 1);
 /// Pauses between looks at `word` in a call that finds the value leased to another tenant, for each
-/// tenant. The tenant that was the first to say that it wants the value looks after each pause. So
-/// the holder is seldom disturbed.
+/// tenant. The first waiting tenant looks after each pause, the others more seldom. So the holder
+/// is seldom disturbed.
 const SELDOM: u64 = limit(4, 1);
 /// The most of these.
 const MOST_SELDOM: u64 = limit(200, 1);
-/// Such times in a call: enough to revoke the lease of a holder that is elsewhere, also if another
-/// tenant changes `word` meanwhile.
+/// Most of these intervals in a call: enough to revoke the lease of a holder that makes no use,
+/// also if another tenant changes `word` meanwhile.
 const INTERVALS: u64 = 3;
-/// Pauses in which the holder of a lease that has not changed for such a time is to move. Otherwise
-/// it is taken to be elsewhere.
+/// If the lease doesn't change for an interval, and the holder's steps don't change for so many
+/// pauses, the holder is taken to make no use.
 const IDLE: u64 = limit(8, 0);
-/// Uses that count for one in which there was nothing to be done.
+/// A use in which there was nothing to do counts as so many uses.
 const VAIN: u64 = limit(16, 1);
-/// Pauses for which a tenant that has given the value up leaves it to others.
+/// For so many pauses a tenant that has given the value up leaves it to other tenants.
 const STAND_BACK: u64 = limit(20, 1);
-/// A lease of fewer uses is one of a turn.
+/// A lease of fewer uses is a *turn*.
 const TURN: u64 = limit(16, 2);
-/// Revoked leases of turns, without another revoked one between them, from which on leases are
-/// short.
+/// After so many revoked turns, with no longer revoked lease between them, leases are short.
 const TURNS: u64 = limit(4, 1);
-/// Short leases of one tenant in a row from which on leases are long.
+/// After so many short leases of one tenant in a row, leases are long.
 const ALONE: u64 = limit(64, 2);
 
 /// The states of a lease.
@@ -80,25 +79,26 @@ const STATE: u64 = 3;
 /// No tenant has the value. The seat is that of the last one.
 const FREE: u64 = 0;
 const LEASED: u64 = 1;
-/// The holder is to use the value no more, but may be at work.
+/// The holder must not begin another use, but may be in one.
 const REVOKED: u64 = 2;
-/// Others wait for the value.
+/// Other tenants wait for the value.
 const WANTED: u64 = 4;
-/// Each user is asked for attention after a use. No part of the lease, as the next one.
+/// Each user is asked for attention after a use. This bit and the next one are no part of the
+/// lease.
 const ATTENTION: u64 = 8;
 /// Each user is asked for attention before and after a use.
 const STOPPED: u64 = 16;
-/// One of these.
+/// Either of these bits.
 const ASKED: u64 = ATTENTION | STOPPED;
 /// The seat of the holder.
 const SEAT: u64 = (MOST_ENDS - 1) << SEAT_AT;
 const SEAT_AT: u32 = 5;
-/// One lease more: the number of the lease is above all else.
+/// Adds one to the number of the lease, which has the highest bits.
 const LEASE: u64 = MOST_ENDS << SEAT_AT;
 
 /// The `word` of a tenant without a lease: no lease has it.
 const NO_LEASE: u64 = u64::MAX;
-/// The end of a lease that nobody else wants.
+/// The end of a lease that no other tenant wants.
 const NEVER: u64 = u64::MAX;
 
 /// The index of the seat in a word.
@@ -113,8 +113,8 @@ fn in_state(word: u64, state: u64) -> u64 {
     word & !STATE | state
 }
 
-/// The word that users look at: the state of the lease, its holder's seat, and its number. And
-/// whether users are asked for attention.
+/// The word that users read: the state of the lease, its holder's seat and its number, and whether
+/// users are asked for attention.
 pub(crate) struct Word {
     bits: Padded<AtomicU64>,
     barrier: Barrier,
@@ -123,13 +123,13 @@ pub(crate) struct Word {
 impl Word {
     fn new() -> Self {
         let barrier = Barrier::new();
-        // Where the light fence is no light one, users always come: they have it then.
+        // Without a light fence, users are always asked for attention, and have a fence then.
         let asked = if barrier.is_light() { 0 } else { STOPPED };
         Self { bits: Padded(AtomicU64::new(FREE | asked)), barrier }
     }
 
-    /// Asks all users for attention after their uses, or does so no more. After it has asked, the
-    /// caller needs the heavy fence.
+    /// Asks all users for attention after their uses, or no longer does. After it has asked, the
+    /// caller must run the heavy fence.
     #[cfg(feature = "std")]
     pub(crate) fn ask(&self, is_asked: bool) {
         // Relaxed, all: the fences order them.
@@ -163,7 +163,7 @@ impl Word {
     }
 }
 
-/// What a tenant tells others, and its own part.
+/// The words that other tenants read of a tenant, and its own part.
 #[repr(align(128))]
 struct Seat {
     /// Twice the number of uses, about. Odd during a use.
@@ -401,7 +401,7 @@ impl<H> User<H> {
         Ok(result)
     }
 
-    /// As [`give`](Self::give), by a user that is in memory anyway.
+    /// As [`give`](Self::give), for a user whose address is known elsewhere anyway.
     #[cfg(feature = "std")]
     #[inline(always)]
     pub(crate) fn give_in_memory<R, W: Use<H, Output = (R, bool)>>(
@@ -415,7 +415,7 @@ impl<H> User<H> {
         Ok(result)
     }
 
-    /// As [`give`](Self::give). Then the user is to take the value back if it says so.
+    /// As [`give`](Self::give). The result may ask the user to take the value back.
     #[inline(always)]
     fn use_once<R, W: Use<H, Output = (R, bool)>>(&mut self, work: W) -> Result<(R, bool), W> {
         if W::LOOKS && self.is_asked() && !work.may_begin() {
@@ -442,8 +442,8 @@ impl<H> User<H> {
         Ok((result, is_over && is_last_use(seat, lease, mark + 1, is_done)))
     }
 
-    /// As [`give`](Self::give), if that takes no look at other users. Whether users are asked for
-    /// attention then. `None` if nothing was done: [`give`](Self::give) is to decide.
+    /// As [`give`](Self::give), if that needs no look at other users. Returns whether users are
+    /// asked for attention then. `None` if nothing was done: [`give`](Self::give) must decide.
     ///
     /// # Safety
     ///
@@ -485,7 +485,8 @@ impl<H> User<H> {
         unsafe { self.give_quickly(false, By(work)) }
     }
 
-    /// After a [quick use](Self::give_quickly) that said so: gives the value up if it is time to.
+    /// After a [quick use](Self::give_quickly) that asked for this: gives the value up if it is
+    /// time to.
     #[cfg(feature = "std")]
     pub fn end_quick_use(&mut self) {
         // SAFETY: the seat lives as long as the lease.
@@ -597,14 +598,14 @@ fn leave<H>(seat: &Seat, lease: &Lease<H>) {
         tenant.give_up(lease);
         tenant.index
     });
-    // Also after a panic.
+    // This runs after a panic, too.
     seat.end_use(seat.before());
     // From now on another thread may have the seat: no reference to the tenant is left.
     lease.seats.leave(index);
     // Release ↔ Acquire in `is_last_use`: all that this tenant did with the value.
     if lease.tenants.fetch_add(1_u64.wrapping_neg(), Ordering::Release) == 2 {
-        // Release ↔ Acquire in `gain`: the number of tenants, at which the tenant that is left
-        // looks then.
+        // Release ↔ Acquire in `gain`: the number of tenants, which the last tenant reads after
+        // that.
         lease.word().fetch_or(WANTED, Ordering::Release);
     }
 }
@@ -615,7 +616,7 @@ impl Seat {
         Self { steps: AtomicU64::new(0), tenant }
     }
 
-    /// `word` while the tenant of this seat, which is the caller, has the lease.
+    /// The value of `word` while the tenant of this seat, which is the caller, has the lease.
     #[inline(always)]
     fn known_word(&self) -> u64 {
         // SAFETY: the caller has the seat.
@@ -663,7 +664,7 @@ struct Tenant {
     end: u64,
     /// See [`RUN`].
     run: u64,
-    /// The revoked lease after which this tenant has had the heavy fence.
+    /// The revoked lease for which this tenant has run the heavy fence.
     fenced: u64,
 }
 
@@ -714,7 +715,7 @@ impl Tenant {
     /// Gets the lease, and begins a use. `before` are the tenant's steps before this use. Looks for
     /// a bounded time.
     fn gain<H>(&mut self, seat: &Seat, lease: &Lease<H>, before: u64) -> bool {
-        // The caller's look had none if it is not light.
+        // The caller's look had no fence if the fence isn't light.
         lease.barrier().light();
         // Acquire ↔ Release in `give_up` and `take`: the value, and the holder's steps.
         let mut word = lease.word().load(Ordering::Acquire);
@@ -812,7 +813,7 @@ struct LeaseWait {
     waited: u64,
     /// Pauses between two looks at `word`.
     interval: u64,
-    /// Pauses after which a wanted lease is overdue.
+    /// Pauses after which a wanted lease may be revoked.
     overdue: u64,
     /// The lease, at the last look, without [`ASKED`].
     word: u64,
@@ -828,8 +829,8 @@ impl LeaseWait {
         self.waited += self.interval;
     }
 
-    /// Says that the value is wanted, or revokes a lease whose holder is elsewhere. Returns the
-    /// word as far as it is known.
+    /// Marks the value wanted, or revokes a lease whose holder makes no use. Returns the word as
+    /// far as it is known.
     fn look<H>(&mut self, lease: &Lease<H>, word: u64) -> u64 {
         // Relaxed, both: a tenant that takes a revoked lease has a fence before.
         let replace = |by| {

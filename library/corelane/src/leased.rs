@@ -1,10 +1,9 @@
-//! `leased`: a line ring for several producers and several consumers, of which one on each side has
-//! it on lease.
+//! `leased`: a line ring for several producers and several consumers, which lease its two handles.
 //!
 //! Each side of the ring is a handle of the [line ring](crate::line_ring) in shared memory. One
-//! producer at a time has the sending handle on lease, and one consumer the receiving handle. While
-//! a thread has the lease, a push or pop needs no locked instruction and no fence. Others wait
-//! until the thread gives the lease up, or doesn't come, and then take the lease over.
+//! producer at a time leases the sending handle, and one consumer the receiving handle. While a
+//! thread has the lease, a push or pop needs no locked instruction and no fence. Other threads wait
+//! until the thread gives the lease up. If the thread makes no call, they revoke the lease.
 //!
 #![doc = advice!(leased)]
 //!
@@ -13,10 +12,10 @@
 //! | guarantee | deadlock-free, first in first out (linearizable) |
 //! | capacity | as the [line ring](crate::line_ring) |
 //! | handles | at most 65,536 a side; cloning one more panics. Cloning and dropping a handle takes a lock for a moment. The only handle of a side needs no lease |
-//! | fairness | a thread gives the lease up after 256 calls if another one waits, after more, up to 16,384, if the others did not take it then. A call that finds the queue full or empty counts as 16. Which of several waiting threads is next is left to chance |
-//! | a stopped thread | outside a call it costs the next thread of its side about a microsecond, once, and up to ten if there are fifty handles. In a call it has the lease: its side says [`Busy`](TryPushError::Busy) until it goes on, as behind a lock. A slice or an iterator ends then |
-//! | operations | with the lease two stores, two loads and the operation of the line ring. To take over a lease that was given up: one compare-and-swap, after another one with which it was given up. To take over one that was not: three, and a fence on all cores that run the process, [`membarrier(2)`](https://man7.org/linux/man-pages/man2/membarrier.2.html), which takes 1 to 10 microseconds. Where threads take turns call by call, each call has two compare-and-swaps and no such fence |
-//! | without `membarrier` (other systems, old kernels, without `std`) | each call has a fence; found out when the queue is made. A process that forbids itself this system call later finds its queues busy where a lease must be revoked |
+//! | fairness | if another thread waits, a thread gives the lease up after 256 calls. If the others then don't take the lease, its next runs are longer, up to 16,384 calls. A call that finds the queue full or empty counts as 16. Which of several waiting threads is next is not specified |
+//! | a stopped thread | outside a call it costs the next thread of its side about a microsecond, once, and up to ten if there are fifty handles. In a call it keeps the lease: until it continues, other calls of its side say [`Busy`](TryPushError::Busy), as behind a lock. A slice or an iterator ends then |
+//! | operations | with the lease two stores, two loads and the operation of the line ring. To give a lease up, and to take a lease that was given up: one compare-and-swap each. To revoke a lease: three, and a fence on all cores that run the process, [`membarrier(2)`](https://man7.org/linux/man-pages/man2/membarrier.2.html), which takes 1 to 10 microseconds. Where threads take turns call by call, each call has two compare-and-swaps and no such fence |
+//! | without `membarrier` (other systems, old kernels, without `std`) | each call has a fence; the constructor checks for it. If a process forbids itself this system call later, calls say busy where a lease must be revoked |
 //! | paper | none; the technique: D. Dice, H. Huang, M. Yang: *Asymmetric Dekker Synchronization* (2001), as in locks that can be reacquired quickly |
 //!
 //! ```
@@ -42,7 +41,7 @@ use crate::queue::{
 };
 use crate::region::{End, NoSlots, State, ends};
 
-/// What doesn't change. The inner queue is that of the handles.
+/// The constants. The inner queue belongs to the handles.
 struct Header<T> {
     capacity: usize,
     slots: usize,
@@ -145,7 +144,7 @@ pub struct Consumer<T, Q: Queue<T> = LineRing> {
 }
 
 impl<T, Q: Queue<T>> Producer<T, Q> {
-    /// Uses the inner queue's producer, if this handle has it on lease or gets it.
+    /// Uses the inner queue's producer, if this handle has the lease or gets it.
     pub(crate) fn with<R>(
         &mut self,
         work: impl FnOnce(&mut Q::Producer) -> (R, bool),
@@ -210,7 +209,7 @@ impl<T, Q: Queue<T>> queue::Producer for Producer<T, Q> {
 }
 
 impl<T, Q: Queue<T>> Consumer<T, Q> {
-    /// Uses the inner queue's consumer, if this handle has it on lease or gets it.
+    /// Uses the inner queue's consumer, if this handle has the lease or gets it.
     fn with<R>(&mut self, work: impl FnOnce(&mut Q::Consumer) -> (R, bool)) -> Option<R> {
         self.queue.with(work)
     }
@@ -332,7 +331,7 @@ impl<T, Q: Queue<T>> queue::Consumer for Consumer<T, Q> {
 
 impl<T, Q: Queue<T>> Clone for Producer<T, Q> {
     fn clone(&self) -> Self {
-        // The end first: it counts how many there are.
+        // The end first: it counts the handles.
         let end = self.end.duplicate();
         Self { queue: self.queue.duplicate(), end }
     }

@@ -56,7 +56,7 @@
 //! | queue | a push says busy | a pop says busy |
 //! |---|---|---|
 //! | [`block::shared`], [`block::fetch_add`], [`block::one_consumer`], [`block::one_producer`], [`block::bytes`] | while a pop from the next block is unfinished | while a push into the same block is unfinished |
-//! | [`leased`] | while another push is unfinished, or another thread is about to push | the same of pops |
+//! | [`leased`] | while another push is unfinished, or another thread is about to push | the same for pops |
 #![cfg_attr(
     feature = "literature",
     doc = "| [`ring`], in order | while a push or pop is unfinished and no slot is free | never, unless the queue's producers have relaxed tails |"
@@ -73,8 +73,8 @@
 //! | [`seq_ring`] | never | while the push of the oldest item is unfinished |
 //!
 //! A queue is busy while the other call runs: some nanoseconds, or longer if the calling thread
-//! loses its core. Calls for slices, and iterators, retry for about a microsecond. Then they end as
-//! at a full or empty queue.
+//! loses its core. Calls for slices, and iterators, retry for about a microsecond. Then they end,
+//! as if the queue were full or empty.
 //!
 //! # Names
 //!
@@ -82,9 +82,9 @@
 //! |---|---|
 //! | `queue`, `token_queue`, `unbounded_queue`… | makes a queue for a capacity; the same with `_with` takes a [`Config`] with all options |
 //! | `try_push`, `try_pop`, `try_send`, `try_recv`, `try_claim` | never waits. Without `try_` the call waits, with `_timeout` or `_deadline` at most so long, with `_async` as a task. Only [`overwrite`] has a `push` that never needs to wait |
-//! | `push_slice`, `pop_slice`, `push_iter`, `pop_iter` | moves as many items as it can at once, and never waits |
+//! | `push_slice`, `pop_slice`, `push_iter`, `pop_iter` | moves as many items as it can, and never waits |
 //! | `push_all`, `send_all` | waits until all items are in |
-//! | `pop_many`, `recv_many` | waits for the first item, and takes what is there, up to a number |
+//! | `pop_many`, `recv_many` | waits for the first item, and then takes the items that are there, up to a number |
 //! | `is_closed` | whether the other side is gone. The errors of a channel say `Disconnected`, as those of `std` and of crossbeam-channel |
 //!
 //! # Errors
@@ -107,7 +107,7 @@
 //!
 //! `literature` adds queues that are there to compare and to learn: those of papers and textbooks
 //! that another queue here improves, and those that other libraries have. It also adds macros that
-//! list all queues, for tests and measurements. It is no part of what version 1.0 promises.
+//! list all queues, for tests and measurements. Version 1.0 doesn't promise that it stays.
 
 #![cfg_attr(not(any(feature = "std", test)), no_std)]
 // Parts of the queues that only channels and waiting handles use.
@@ -131,7 +131,7 @@ pub mod fast_forward;
 #[doc(hidden)]
 pub mod hazard;
 pub mod lamport;
-/// Public for the models, and for `shm::Lanes`, whose queue it is; not for use by itself, and not
+/// Public for the models, and for `shm::Lanes`, which is made of it; not for use by itself, and not
 /// stable.
 #[doc(hidden)]
 pub mod lanes;
@@ -142,7 +142,7 @@ pub mod leased;
 pub mod line_ring;
 #[cfg(feature = "literature")]
 pub mod list;
-// What `segmented` needs of it.
+// The part that `segmented` needs.
 #[cfg(not(feature = "literature"))]
 #[allow(dead_code)]
 mod list;

@@ -12,7 +12,7 @@
 //! | | |
 //! |---|---|
 //! | guarantee | wait-free, first in first out; delayed publication |
-//! | capacity | N − B + 1, at least as asked, with N slots, a power of two: all slots of a batch of B but one may be empty, and not given back yet |
+//! | capacity | N − B + 1, at least as asked, with N slots, a power of two: in a batch of B slots B − 1 may be empty and not given back yet |
 //! | batch | 256, at most an eighth of the capacity asked for; [`Config::batch`] sets another, at most half of that capacity, so that a full ring always has visible items |
 //! | misses per item and side | 1/K + 2/B, for batches of B |
 //! | paper | Lee, Bu, Chandranmenon 2010 after Wang, Zhang, Tang, Hua: *B-Queue*, §2.5, Fig. 4 |

@@ -32,8 +32,8 @@ pub type Producer<T> = leased::Producer<T>;
 /// A receiving side of a [`queue`].
 pub type Consumer<T> = leased::Consumer<T>;
 
-/// A queue for at least `capacity` items, between any number of threads on either side: the [line
-/// ring on lease](crate::leased).
+/// A queue for at least `capacity` items, between any number of threads on either side: a [line
+/// ring whose handles are leased](crate::leased).
 ///
 /// ```
 /// use corelane::mpmc;

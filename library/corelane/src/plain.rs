@@ -70,8 +70,8 @@ struct Word {
     value: AtomicU64,
     /// Takes no room. It shows the model checker that no two writers write at the same time.
     writer: UnsafeCell<()>,
-    /// Takes no room, too. It shows the model checker that reads which count are over before the
-    /// next write.
+    /// Takes no room either. It shows the model checker that the reads whose copies are used are
+    /// over before the next write.
     read: Read,
 }
 
@@ -176,9 +176,9 @@ impl<T: Plain, const STAMPS: usize> Words<T, STAMPS> {
         item
     }
 
-    /// Prefetches the slot behind that at `position`, for writing: up to [`MOST_LINES`] lines, and
-    /// not the first one, at which consumers look. Slots may begin in the middle of a line. Behind
-    /// the last slot it is none of the ring.
+    /// Prefetches the slot behind that at `position`, for writing: up to [`MOST_LINES`] lines, but
+    /// not the first one, which consumers read. Slots may begin in the middle of a line. Behind the
+    /// last slot, no slot of the ring is prefetched.
     #[inline(always)]
     pub(crate) fn fetch_next(&self, position: u64) {
         let bytes = const { Self::EACH * BYTES };

@@ -9,7 +9,7 @@
 //!
 #![doc = advice!(uspsc)]
 //!
-//! If memory must be bounded, take one [ring](crate::line_ring): it says when it is full.
+//! If memory must be bounded, use one [ring](crate::line_ring): it says when it is full.
 //!
 //! | | |
 //! |---|---|
@@ -17,7 +17,7 @@
 //! | capacity | unbounded: [`capacity`](crate::Producer::capacity) is [`usize::MAX`]; a push says [`Full`](TryPushError::Full) only if there is no memory for another ring, or for its note |
 //! | memory | rings for N items, where N is the [`Config::capacity`]: those with items, and up to 32 empty ones for the next burst; and 32 places for empty rings, of 384 bytes each with line rings |
 //! | ring | any [`SingleQueue`] that says empty only if it is, once it has been flushed; by default the [line ring](crate::line_ring) |
-//! | a stopped thread | keeps what it was about to push or pop; the other side goes on |
+//! | a stopped thread | keeps the item that it was about to push or pop; the other side continues |
 //! | operations | those of the ring; for every N items one note, which costs about four misses |
 //! | closing | a push says closed when the consumer is gone and the producer's ring is full |
 //! | paper | M. Aldinucci et al.: *An Efficient Synchronisation Mechanism for Multi-Core Systems* (Euro-Par 2012), §4, Fig. 3 |
@@ -51,8 +51,8 @@
 //! # Departures from the paper
 //!
 //! - Neither side reads the other side's `buf_r` or `buf_w`: the note says that the producer has
-//!   left the ring. So the subtle condition (Theorem 2, case 4) is here: the consumer looks at its
-//!   ring once more after it has seen the note.
+//!   left the ring. The consumer must look at its ring once more after it has seen the note
+//!   (Theorem 2, case 4).
 //! - A reused ring continues at its positions, and is not reset.
 //!
 //! ```
@@ -168,8 +168,8 @@ pub fn queue_of_with<T: Send, Q: SingleQueue<T>>(
     ))
 }
 
-/// A queue that stays in one ring, and is full when that is full. So bounded channels and unbounded
-/// ones have handles of the same type.
+/// A queue that stays in one ring, and is full when this ring is full. So handles of bounded
+/// channels and of unbounded channels have the same type.
 #[cfg(feature = "std")]
 pub(crate) fn one_ring<T: Send, Q: SingleQueue<T>>(
     config: Config,
@@ -237,8 +237,8 @@ impl<T: Send, Q: SingleQueue<T>> Supply<T, Q> {
 }
 
 impl<T: Send, Q: SingleQueue<T>> Producer<T, Q> {
-    /// Whether an empty ring has more than `n` of the slots wanted, where this ring has `n`: all of
-    /// them; or some, if `n` is 0.
+    /// Whether an empty ring has more of the wanted slots than the `n` of this ring. If `n` is not
+    /// 0, it must have all of them.
     #[inline]
     fn another_has_more(&self, n: usize, wanted: usize) -> bool {
         n < wanted && (n == 0 || wanted <= self.ring.capacity())
@@ -251,7 +251,7 @@ impl<T: Send, Q: SingleQueue<T>> Producer<T, Q> {
         let Some(SpareRing { tx, rx }) = without_unwinding(|| pool.ring()) else {
             return false;
         };
-        // The consumer leaves the ring when the ring looks empty.
+        // The consumer leaves the ring when it finds the ring empty.
         self.ring.flush();
         let note = Switch { left: replace(&mut self.ring, tx), next: rx };
         let Err(Switch { left, next }) = without_unwinding(|| pool.note(note)) else {
@@ -262,8 +262,8 @@ impl<T: Send, Q: SingleQueue<T>> Producer<T, Q> {
         false
     }
 
-    /// As [`go_on`](Self::go_on), of a handle that is in memory anyway: a call, so that rings are
-    /// not moved by the caller.
+    /// As [`go_on`](Self::go_on), for a handle whose address is known elsewhere anyway: a call, so
+    /// that the caller moves no rings.
     #[cold]
     #[inline(never)]
     fn go_on_elsewhere(&mut self) -> bool {
@@ -605,8 +605,8 @@ mod tests {
     use crate::queue::MOST_COUNTED;
     use crate::queue::{Config, SingleQueue};
 
-    /// A new ring has room for a chunk that the producer's ring has no room for. Then its items are
-    /// in one ring.
+    /// If the producer's ring has no room for a chunk, a new ring has. Then all items of the chunk
+    /// are in one ring.
     fn chunks_of_any_length<Q: SingleQueue<u64>>(config: Config) {
         let (mut tx, mut rx) = super::queue_of_with::<u64, Q>(config).unwrap();
         let mut numbers = 0..;
@@ -614,7 +614,7 @@ mod tests {
             for before in 0..=config.capacity {
                 assert_eq!(tx.push_iter(numbers.by_ref().take(before)), before);
                 for _ in 0..2 {
-                    // A chunk that is dropped leaves its slots to the next one.
+                    // A dropped chunk leaves its slots to the next chunk.
                     assert_eq!(tx.write_chunk_exact(n).unwrap().len(), n);
                 }
                 let chunk = tx.write_chunk_uninit(n).unwrap();

@@ -21,7 +21,7 @@
 //! | guarantee | a push never fails, and never waits for another thread. First in first out, with gaps that are counted: [`Consumer::lost`]. Lock-free, but a pop may say busy |
 //! | capacity | N, the number of slots: as asked, rounded up to a power of two, at least 2. The newest N items are kept, one fewer for each item of an unfinished push |
 //! | handles | at most 65,536 a side; cloning one more panics |
-//! | errors | a push has none: it succeeds also without consumers. A pop says busy if the oldest item is still being written, or if it was overtaken 64 times. Then the items behind this item wait until its producer finishes or the ring is overwritten; a [`snapshot`](Consumer::snapshot) copies them at once |
+//! | errors | a push has none: it succeeds even without consumers. A pop says busy if the oldest item is still being written, or if it was overtaken 64 times. Then the items behind it can't be popped until its producer finishes or the ring is overwritten; a [`snapshot`](Consumer::snapshot) copies them at once |
 //! | paper | the technique: H.-J. Boehm: *Can Seqlocks Get Along With Programming Language Memory Models?* (2012) |
 //!
 //! # A producer that is stopped
@@ -201,7 +201,7 @@ pub struct Consumer<T> {
     /// Next position to empty, while there is no other consumer.
     read: u64,
     lost: u64,
-    /// Whether it gets all items, whatever other consumers get. There is one producer.
+    /// Whether it gets all items, also those that other consumers get. There is one producer.
     is_watching: bool,
     is_alone: Cell<bool>,
     end: End<Header<T>>,
@@ -233,7 +233,8 @@ impl<T: Plain> Producer<T> {
         // Release ↔ Acquire of stamps in `look`: the item.
         stamp.store(lap | DONE, Ordering::Release);
         self.write = position.wrapping_add(1);
-        // While consumers read this item. When the next one is written, it has its lines.
+        // This runs while consumers read this item. When the next item is written, the producer has
+        // its lines.
         slots.fetch_next(position);
         if self.write % NOTED == 0 {
             // Relaxed: for consumers the position is a hint.
@@ -435,7 +436,7 @@ impl<T: Plain> Consumer<T> {
     fn read(&self) -> u64 {
         match self.is_alone.get() {
             true => self.read,
-            // Acquire ↔ Release in `go_on`: the items because of which another consumer moved on.
+            // Acquire ↔ Release in `go_on`: the items that made another consumer move on.
             false => self.end.header().head.load(Ordering::Acquire),
         }
     }
@@ -497,7 +498,7 @@ impl<T: Plain> Consumer<T> {
             return true;
         }
         let (head, slots) = (&self.end.header().head, self.end.slots());
-        // Release ↔ Acquire in `read`: the items because of which this consumer moves on.
+        // Release ↔ Acquire in `read`: the items that make this consumer move on.
         if head.compare_exchange(from, to, Ordering::Release, Ordering::Relaxed).is_err() {
             return false;
         }

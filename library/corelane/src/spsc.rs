@@ -22,8 +22,8 @@
 //! A chunk may be as long as the ring. The queues of [`lamport`](crate::lamport) and
 //! [`block::single`](crate::block::single) lend their slots in place, and so does `mc_ring` of the
 //! feature `literature`. The other queues copy the items of a chunk through a buffer. This includes
-//! [`line_ring`], the default. A chunk of [`segmented`] lies in one of its rings. For blocks of
-//! hundreds of items only, take [`chunk_queue`].
+//! [`line_ring`], the default. A chunk of [`segmented`] lies in one of its rings. If all items come
+//! in blocks of hundreds, use [`chunk_queue`].
 //!
 //! A handle is fastest as a local variable of the loop that uses it: the compiler keeps its fields
 //! in registers. Through a reference each push or pop also stores a field.
@@ -73,7 +73,7 @@ pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>),
 /// queue](batched).
 ///
 /// The producer fills the slots themselves, and the consumer reads them there. The chunks of
-/// [`queue`] are copies. For items one by one take `queue`.
+/// [`queue`] are copies. For items one by one use `queue`.
 ///
 /// ```
 /// use corelane::spsc;

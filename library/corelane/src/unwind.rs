@@ -18,7 +18,7 @@ mod caught {
     use core::mem::forget;
     use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-    /// What a call has panicked with.
+    /// The payload of a call's panic.
     pub(crate) type PanicPayload = Box<dyn Any + Send>;
 
     /// Makes a call with each item. If calls panic, the first panic goes on after the last call,
@@ -55,7 +55,7 @@ mod caught {
         }
     }
 
-    /// Makes a call, whose panic ends there.
+    /// Makes a call, and catches its panic.
     pub(crate) fn quietly(call: impl FnOnce()) {
         forget(catch_each(iter::once(call), |call| call()));
     }

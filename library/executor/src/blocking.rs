@@ -14,18 +14,18 @@ use crate::panics::{Outcome, quietly};
 
 /// The most threads.
 const MOST: usize = 500;
-/// A thread that has no call for so long ends.
+/// A thread that has no call for this time ends.
 const IDLE: Duration = Duration::from_secs(10);
 
 type Call = Box<dyn FnOnce() + Send>;
 
 struct Threads {
-    /// Calls that no thread has begun. None if there are no threads.
+    /// Calls that no thread has begun. `None` if there are no threads.
     calls: VecDeque<Call>,
     count: usize,
     /// Threads that take a call next.
     idle: usize,
-    /// The process whose threads they are. A forked one has none.
+    /// The process whose threads they are. A forked process has none.
     process: u32,
 }
 
@@ -38,10 +38,11 @@ fn threads() -> MutexGuard<'static, Threads> {
 }
 
 impl Threads {
-    /// Has a thread for one call more. If the system refuses it, another one makes the call later.
+    /// Gets a thread for one more call. If the system refuses a thread, another thread makes the
+    /// call later.
     fn prepare(&mut self) -> Result<()> {
         if self.process != process::id() {
-            // Calls of the parent, which makes them.
+            // These are calls of the parent process, which makes them.
             mem::forget(mem::take(&mut self.calls));
             (self.count, self.idle, self.process) = (0, 0, process::id());
         }
@@ -91,13 +92,13 @@ fn push(call: Call) -> Result<()> {
 }
 
 /// Runs a call that blocks on a thread of its own, of which there are up to 500, for all executors
-/// together. If the system refuses one, the call waits for another. To cancel it lets a call that
-/// has begun go on.
+/// together. If the system refuses a thread, the call waits for another thread. A cancel doesn't
+/// stop a call that has begun.
 ///
 /// # Errors
 ///
-/// To await it says [`JoinError::NoThread`](crate::JoinError::NoThread) if the system refuses a
-/// thread, and there is no other.
+/// The handle's output is [`JoinError::NoThread`](crate::JoinError::NoThread) if the system refuses
+/// a thread, and there is no other.
 ///
 /// # Panics
 ///

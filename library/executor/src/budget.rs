@@ -8,7 +8,7 @@ use std::task::Poll;
 const STEPS: u32 = 128;
 
 thread_local! {
-    /// Steps that are left. `None` outside of this executor's tasks, where nobody refills it.
+    /// Steps that are left. `None` outside of this executor's tasks, where no worker resets it.
     static LEFT: Cell<Option<u32>> = const { Cell::new(None) };
 }
 
@@ -17,7 +17,7 @@ pub(crate) fn refill() {
     LEFT.set(Some(STEPS));
 }
 
-/// The steps that are left, to be restored when what the calling task blocks for is done.
+/// The steps that are left. They are restored when the call that blocks the calling task is done.
 pub(crate) fn left() -> Option<u32> {
     LEFT.get()
 }
@@ -26,7 +26,7 @@ pub(crate) fn restore(left: Option<u32>) {
     LEFT.set(left);
 }
 
-/// Takes a step. Whether there was one.
+/// Takes a step. Returns whether there was one.
 fn take() -> bool {
     let left = LEFT.get();
     LEFT.set(left.map(|left| left.saturating_sub(1)));
@@ -47,8 +47,8 @@ pub async fn yield_now() {
     .await;
 }
 
-/// A step of a task that may never have to wait, such as one that reads from a socket which always
-/// has more: after 128 steps without a pause the other tasks of this worker run.
+/// A step of a task that may never have to wait, such as a task that reads from a socket which
+/// always has more bytes: after 128 steps without a pause the other tasks of this worker run.
 ///
 /// ```
 /// # async fn work() {}

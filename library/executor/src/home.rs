@@ -1,4 +1,4 @@
-//! Where a task runs when it is woken.
+//! The place where a task runs when it is woken.
 
 use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
@@ -19,25 +19,25 @@ pub(crate) enum Home {
 /// A task that can run.
 pub(crate) type Runnable = async_task::Runnable<Home>;
 
-/// Makes it run. A function without captures: one with captures costs two atomic steps more, since
-/// the task could end, and drop them, before it returns. So nothing of the home is used after the
-/// push.
+/// Makes it run. This is a function without captures: captures would cost two more atomic steps,
+/// since the task could end, and drop them, before the function returns. So nothing of the home is
+/// used after the push.
 pub(crate) fn schedule(runnable: Runnable) {
     match runnable.metadata() {
         Home::Thread(here) => Arc::clone(here).schedule(runnable),
         Home::Workers(spawner) => match worker::of(spawner) {
             Some(worker) => worker.push(runnable),
-            // If the executor is no more, this cancels the task.
+            // If the executor has ended, this cancels the task.
             None => cancel(spawner.handle().push(runnable)),
         },
     }
 }
 
-/// Drops a task that nobody runs any more. That may wake another one, and so on: they are dropped
-/// one after the other, so that the stack doesn't grow.
+/// Drops a task that no thread runs any more. Its drop may wake another task, which is dropped too,
+/// and so on. They are dropped one after the other, so that the stack doesn't grow.
 fn cancel(pushed: Result<(), Closed<Runnable>>) {
     thread_local! {
-        /// While the thread drops one, the next ones. It has no destructor, so it works also while
+        /// The next tasks, while the thread drops one. It has no destructor, so it works also while
         /// the thread ends.
         static NEXT: Cell<Option<NonNull<RefCell<Vec<Runnable>>>>> = const { Cell::new(None) };
     }

@@ -11,14 +11,14 @@ use async_task::{FallibleTask, Task};
 use crate::home::Home;
 use crate::panics::Outcome;
 
-/// A task's result, to be awaited. Dropped, it lets the task go on.
+/// A task's result, to be awaited. If the handle is dropped, the task continues.
 #[must_use = "a task goes on without its handle; `drop` says that this is meant"]
 pub struct JoinHandle<T> {
-    /// If there is no task, why.
+    /// The reason, if there is no task.
     task: Result<FallibleTask<Outcome<T>, Home>, NoTask>,
 }
 
-/// Why there is no task. Other than a [`JoinError`] it may be shared.
+/// Why there is no task. Unlike a [`JoinError`] it can be shared.
 #[derive(Clone, Copy)]
 pub(crate) enum NoTask {
     Cancelled,
@@ -30,19 +30,19 @@ impl<T> JoinHandle<T> {
         Self { task: Ok(task.fallible()) }
     }
 
-    /// That of a task which never was.
+    /// The handle of a task that was never spawned.
     pub(crate) fn without_task(why: NoTask) -> Self {
         Self { task: Err(why) }
     }
 
     /// Cancels the task, and waits until it has stopped: afterwards it doesn't run, and its future
     /// is dropped. Returns its output if it was done before. A call of
-    /// [`spawn_blocking`](crate::spawn_blocking) that has begun goes on. What this returns must be
-    /// polled.
+    /// [`spawn_blocking`](crate::spawn_blocking) that has begun continues. The returned future must
+    /// be polled.
     ///
     /// # Errors
     ///
-    /// As those of awaiting it.
+    /// As when the handle is awaited.
     pub async fn cancel(mut self) -> Result<T, JoinError> {
         done(self.take()?.cancel().await)
     }
@@ -94,9 +94,9 @@ impl<T> fmt::Debug for JoinHandle<T> {
 pub enum JoinError {
     /// It was cancelled, or its executor ended.
     Cancelled,
-    /// It panicked, with this.
+    /// It panicked. Has the payload.
     Panicked(Box<dyn Any + Send>),
-    /// The system refuses a thread, and there is none for [calls that
+    /// The system refuses a thread, and there is no thread for [calls that
     /// block](crate::spawn_blocking).
     NoThread,
 }

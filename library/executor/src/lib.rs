@@ -16,9 +16,9 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! A [`Socket`] reads and writes, on Unix; with the feature `hyper`, hyper takes it as it is.
+//! A [`Socket`] reads and writes, on Unix. With the feature `hyper`, hyper takes it directly.
 //! Timers are those of [`async_io`], which is exported as [`io`]; its sockets work on all systems.
-//! So libraries for smol work here. A worker that has nothing to do waits for the system's events.
+//! So libraries for smol work here. A worker without a task waits for the system's events.
 //!
 //! | | |
 //! |---|---|
@@ -37,7 +37,7 @@
 //! - Tasks wait in the queue of the worker on which they were woken. Other workers steal them when
 //!   they have nothing else, also while that worker runs a long task.
 //! - A task that waits is cancelled, and its future dropped, at the end of its executor.
-//! - All of it works in destructors of thread-local values, and an executor may be one.
+//! - All calls work in destructors of thread-local values, and an executor may be such a value.
 
 mod blocking;
 mod budget;
@@ -77,8 +77,8 @@ use spawned::Seat;
 use spawner::Spawner;
 use watch::Watch;
 
-/// Worker threads that run tasks. Dropped, it [ends](Self::shutdown). A forked process has none of
-/// the threads: there, to drop it does nothing, and no task runs.
+/// Worker threads that run tasks. When it is dropped, it [ends](Self::shutdown). A forked process
+/// has none of the threads: there a drop does nothing, and no task runs.
 pub struct Executor {
     /// `None` when it has ended.
     pool: Option<Pool<Runnable>>,
@@ -111,10 +111,9 @@ impl Executor {
         Self::with(Options::new(workers).strategy(Strategy::Sleep))
     }
 
-    /// As [`new`](Self::new), with the options of the [pool] but its order: tasks are run oldest
-    /// first. Unless they say otherwise, a worker that has nothing to do looks again for some
-    /// microseconds before it waits for the system's events: for tasks that wake each other often,
-    /// without sockets.
+    /// As [`new`](Self::new), with the options of the [pool] except its order: tasks run oldest
+    /// first. By default, a worker without a task looks again for some microseconds before it waits
+    /// for the system's events. This is for tasks that wake each other often, without sockets.
     ///
     /// # Errors
     ///
@@ -166,7 +165,7 @@ impl Executor {
     /// # Panics
     ///
     /// In a task of this executor, if all other workers are in its `block_on` already, or there are
-    /// none: nobody would run what the future waits for.
+    /// none: no worker would run the tasks for which the future waits.
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         let _blocked = worker::is_at_work(self.outside()).then(|| self.block_worker());
         local::block_on(self.outside(), future)
@@ -184,7 +183,7 @@ impl Executor {
         self.pool().workers()
     }
 
-    /// What a worker has done so far: tasks are polls, sleeps are parks.
+    /// Counts of a worker so far: tasks are polls, sleeps are parks.
     ///
     /// # Panics
     ///

@@ -43,9 +43,9 @@ impl Wake for Here {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        // Release ↔ Acquire in `block_on`: what the future is woken for.
+        // Release ↔ Acquire in `block_on`: the writes for which the future is woken.
         self.is_woken.swap(true, Ordering::Release);
-        // Also if it was woken before: the thread may sleep in an inner `block_on`, which doesn't
+        // Even if it was woken before: the thread may sleep in an inner `block_on`, which doesn't
         // poll this future.
         self.thread.unpark();
     }
@@ -78,7 +78,7 @@ impl Here {
         !self.runnables().is_empty()
     }
 
-    /// Runs some tasks, if there are any that can run. Whether there were.
+    /// Runs some tasks that can run. Returns whether there were any.
     pub(crate) fn run_some(&self) -> bool {
         for done in 0..AT_ONCE {
             // Without the lock.
@@ -124,8 +124,8 @@ pub(crate) fn block_on<F: Future>(spawner: &Arc<Spawner>, future: F) -> F::Outpu
                     return output;
                 }
             }
-            // A poll may have parked the thread itself, and so have taken what `unpark` has left.
-            // Then the future's wake, or the task, is seen here.
+            // A poll may have parked the thread itself, and so used up the token of `unpark`. Then
+            // the future's wake, or the task, is seen here.
             if !worker::run_here() && !here.is_woken.load(Ordering::Relaxed) {
                 thread::park();
             }
@@ -136,7 +136,7 @@ pub(crate) fn block_on<F: Future>(spawner: &Arc<Spawner>, future: F) -> F::Outpu
 /// The thread leaves `block_on`: its tasks are cancelled.
 struct Leave<'a> {
     here: &'a Here,
-    /// Those of the task that has called `block_on`.
+    /// The steps of the task that has called `block_on`.
     steps: Option<u32>,
 }
 
@@ -148,7 +148,7 @@ impl Drop for Leave<'_> {
             self.here.tasks.wake_all();
             let runnables = mem::take(&mut *self.here.runnables());
             if runnables.is_empty() {
-                // Another thread may be about to push one that it has woken.
+                // Another thread may be about to push a task that it has woken.
                 if self.here.tasks.len() == 0 {
                     break;
                 }

@@ -1,17 +1,17 @@
-//! Panics of what nobody waits for any more.
+//! Panics of tasks whose results no task awaits.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{mem, thread};
 
-/// Calls it. Its panic ends there.
+/// Calls it, and catches its panic.
 pub(crate) fn quietly(call: impl FnOnce()) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(call)) {
         mem::forget(payload); // it may panic when it is dropped
     }
 }
 
-/// What a task returns, or has panicked with. Dropped, since nobody awaits it, it drops that
-/// quietly.
+/// The output of a task, or the payload of its panic. If no task awaits it, its drop catches
+/// panics.
 pub(crate) struct Outcome<T>(Option<thread::Result<T>>);
 
 impl<T> Outcome<T> {

@@ -11,17 +11,17 @@ use std::time::Duration;
 
 use async_io::Timer;
 
-/// The process that has started it.
+/// The process that has started the reactor.
 static PROCESS: OnceLock<u32> = OnceLock::new();
 
-/// Whether it is that of the process from which this one was forked: there is no thread, and its
-/// descriptors are those of the other process.
+/// Whether the reactor is that of the process from which this process was forked: then it has no
+/// thread here, and its descriptors are the other process's.
 pub(crate) fn is_of_parent() -> bool {
     PROCESS.get().is_some_and(|&process| process != process::id())
 }
 
-/// Starts it, unless it runs. async-io would do that in a poll, and panic if the system refuses the
-/// thread or descriptors.
+/// Starts the reactor, unless it runs. async-io would start it in a poll, and panic if the system
+/// refuses the thread or descriptors.
 pub(crate) fn start() -> Result<()> {
     if is_of_parent() {
         let text = "this process was forked from one with a reactor";

@@ -10,12 +10,12 @@ use slab::Slab;
 
 use crate::panics::{Outcome, quietly};
 
-/// The wakers of tasks that have waited, and are not done: the end of their executor cancels them.
-/// Those that never waited are in a queue, or done.
+/// The wakers of tasks that have waited, and are not done: they are cancelled at the executor's
+/// end. Tasks that have never waited are in a queue, or done.
 #[derive(Default)]
 pub(crate) struct Tasks(Mutex<Slab<Waker>>);
 
-/// What polls tasks.
+/// A worker, or a thread in `block_on`: it polls tasks.
 pub(crate) trait Seat {
     /// That of the calling thread.
     fn current() -> Arc<Self>;
@@ -32,14 +32,14 @@ impl Tasks {
         self.lock().len()
     }
 
-    /// Makes all tasks runnable. If nobody runs them, that cancels them.
+    /// Makes all tasks runnable. If no thread runs them, that cancels them.
     pub(crate) fn wake_all(&self) {
         let wakers: Vec<_> = self.lock().iter().map(|(_, waker)| waker.clone()).collect();
         wakers.into_iter().for_each(Waker::wake);
     }
 }
 
-/// The future of a task. Its panic is its result, also that of its destructor, unless the task is
+/// The future of a task. A panic is its result, also a panic of its destructor, unless the task is
 /// cancelled.
 pub(crate) struct Spawned<F, S: Seat> {
     /// `None` when it has ended.

@@ -12,8 +12,8 @@ use crate::spawned::{Seat, Spawned, Tasks};
 use crate::watch::Watch;
 use crate::worker;
 
-/// One for each worker, and one for all threads that are no workers. So workers share no counter
-/// and no lock for each task.
+/// One spawner for each worker, and one for all threads that are no workers. So workers share no
+/// counter and no lock when they spawn tasks.
 pub(crate) struct Spawner {
     handle: Arc<Handle<Runnable>>,
     watch: Arc<Watch>,

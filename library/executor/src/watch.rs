@@ -1,5 +1,5 @@
 //! A worker that wakes one task wakes no other worker for it: mostly it runs the task itself at
-//! once. If the calling task goes on for long after that, this timer has another worker woken.
+//! once. If the calling task runs for long after that, this timer wakes another worker.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,7 +13,8 @@ use corelane::steal::pool::Handle;
 
 use crate::home::Runnable;
 
-/// The longest time for which a task waits behind one that runs long while another worker sleeps.
+/// The longest time for which a task waits behind a task that runs long while another worker
+/// sleeps.
 const LONG: Duration = Duration::from_millis(2);
 
 /// The timer of an executor.
@@ -29,7 +30,7 @@ impl Watch {
         Arc::new(Self { is_armed: AtomicBool::new(false), timer, handle: Arc::downgrade(handle) })
     }
 
-    /// A task was pushed that no other worker knows of.
+    /// A task was pushed of which no other worker knows.
     #[inline]
     pub(crate) fn arm(self: &Arc<Self>) {
         // Relaxed: `Local::push_last` and `Handle::wake` have fences. If the timer seems to be

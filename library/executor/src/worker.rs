@@ -1,4 +1,4 @@
-//! Which executor, and which of its workers, the calling thread belongs to.
+//! The executor, and the worker, to which the calling thread belongs.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -14,7 +14,7 @@ use crate::local::Here;
 use crate::spawned::Seat;
 use crate::spawner::Spawner;
 
-/// What the calling thread does.
+/// The state of the calling thread.
 #[derive(Clone, Copy)]
 enum Place {
     /// It belongs to no executor.
@@ -25,7 +25,7 @@ enum Place {
     Between(NonNull<RefCell<Option<Woken>>>),
     /// It is a worker that runs a task.
     AtWork(AtWork),
-    /// It was a worker, and ends as its executor has.
+    /// It was a worker, and ends because its executor has ended.
     Ended,
 }
 
@@ -52,12 +52,12 @@ pub(crate) struct Frame {
 }
 
 thread_local! {
-    /// What it refers to is in the stack of the thread. So it needs no destructor, and works also
-    /// while the thread ends.
+    /// It points to the stack of the thread. So it needs no destructor, and works also while the
+    /// thread ends.
     static PLACE: Cell<Place> = const { Cell::new(Place::Elsewhere) };
 }
 
-/// Restores what was before, also when a task panics.
+/// Restores the earlier state, also when a task panics.
 struct Restore(Place);
 
 impl Drop for Restore {
@@ -66,11 +66,11 @@ impl Drop for Restore {
     }
 }
 
-/// Those of all workers, and that of all other threads. It is set when the workers have been
+/// The spawners of all workers, and that of all other threads. It is set when the workers have been
 /// started.
 pub(crate) type Spawners = OnceLock<Arc<[Arc<Spawner>]>>;
 
-/// Runs a worker on the calling thread, and handles the system's events when it has nothing to do.
+/// Runs a worker on the calling thread, and handles the system's events while it has no task.
 pub(crate) fn drive(mut work: Work<'_, Runnable>, spawners: &Spawners) {
     let woken = RefCell::new(None);
     let _end = Restore(Place::Ended);
@@ -91,7 +91,7 @@ pub(crate) fn drive(mut work: Work<'_, Runnable>, spawners: &Spawners) {
         .into_iter()
         .flat_map(|spawners| spawners.iter())
         .for_each(|spawner| spawner.tasks().wake_all());
-    // Nobody runs these: they are cancelled, which may wake others.
+    // No worker runs these: they are cancelled, which may wake others.
     loop {
         let tasks = take_woken(&woken, spawner, Waker::noop());
         if tasks.is_empty() {
@@ -122,7 +122,7 @@ fn take_woken(
     }
 }
 
-/// Runs a task on its worker: what the task wakes and spawns meanwhile goes to this worker.
+/// Runs a task on its worker: the tasks that it wakes and spawns meanwhile go to this worker.
 pub(crate) fn run(local: &mut Local<Runnable>, spawner: &Arc<Spawner>, runnable: Runnable) {
     // Not from a reference to the spawner: its count lies before it.
     let spawner = NonNull::new(Arc::as_ptr(spawner).cast_mut()).expect("no null pointer");
@@ -224,7 +224,7 @@ pub(crate) fn enter<R>(
     call()
 }
 
-/// Those in which the calling thread is, the innermost first.
+/// The calls of `block_on` in which the calling thread is, the innermost first.
 fn frames<'a>() -> impl Iterator<Item = &'a Frame> {
     let frame = |place| match place {
         // SAFETY: `enter` has set it, and takes it back before it returns. Callers don't keep it.

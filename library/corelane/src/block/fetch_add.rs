@@ -1,7 +1,7 @@
 //! `faaq`: the block-based bounded queue whose consumers take items by fetch-and-add, too.
 //!
 //! Producers are those of [`block::shared`](crate::block::shared). A consumer that finds its block
-//! full hands over what is left of it to fetch-and-add. From then on each consumer of the block
+//! full hands the rest of the block over to fetch-and-add. From then on each consumer of the block
 //! adds to `claimed`. An addition always gains a position, and a position behind the end of the
 //! block takes nothing. While producers are still filling the block, consumers take items by
 //! compare-and-swap, as those of `block::shared` do.
@@ -138,7 +138,7 @@ impl Reserve for ByAddition {
         loop {
             // Acquire ↔ Release in `hand_over`: the items of the block. Acquire ↔ Release in `add`
             // and `exchange`: observing that no item is left makes visible the items behind the
-            // block that the consumer of the last one had observed. Otherwise the queue would seem
+            // block that the consumer of the last item had observed. Otherwise the queue would seem
             // empty.
             let claimed = cursors.claimed.load(Ordering::Acquire);
             if !is_before(claimed, arrangement.allocated(head)) {
@@ -174,7 +174,7 @@ impl Reserve for ByAddition {
         let count = arrangement.count(position);
         // Relaxed, all of it: there is no other consumer yet.
         blocks.at(position).consumers.reserved.store(count, Ordering::Relaxed);
-        // An only consumer doesn't use `claimed`. The values must not become so old that they look
+        // An only consumer doesn't use `claimed`. The values must not become so old that they seem
         // new.
         let lap_before = arrangement.lap(position).wrapping_sub(arrangement.positions());
         let nothing_left = arrangement.all_allocated(lap_before);
@@ -246,7 +246,7 @@ impl ByAddition {
                 Ok(_) => {
                     if next == full {
                         // As if the block had been handed over. The value must not become so old
-                        // that it looks new. Release: see `reserve_in`.
+                        // that it seems new. Release: see `reserve_in`.
                         let all = arrangement.all_allocated(head);
                         advance(&cursors.claimed, all, Ordering::Release);
                     }

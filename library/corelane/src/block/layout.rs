@@ -1,4 +1,4 @@
-// Above 500 lines: what all block-based queues share, with its tests.
+// Above 500 lines: the parts that all block-based queues share, with their tests.
 
 //! A ring of slots, divided into blocks with variables of their own: the memory of the block-based
 //! queues (J. Wang 2024, Fig. 2.2).

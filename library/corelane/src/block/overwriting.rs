@@ -13,7 +13,7 @@
 //!
 #![doc = advice!(literature bbq_drop_old)]
 //!
-//! Items must be [plain data](crate::overwrite::Plain). If no push may be refused, take
+//! Items must be [plain data](crate::overwrite::Plain). If no push may be refused, use
 //! [`seq_ring`](crate::seq_ring).
 //!
 //! | | |
@@ -34,8 +34,8 @@
 //! - Consumers check `entered`, and not `allocated`, which producers add to. `entered` has a cache
 //!   line of its own, and is written once a lap.
 //! - An overtaken consumer continues with the oldest block that may not be overwritten yet. The
-//!   paper's continues with the next block, whatever that holds, and so may skip blocks that are
-//!   not overwritten.
+//!   paper's consumer continues with the next block, whatever this block holds, and so may skip
+//!   blocks that are not overwritten.
 //! - Each lost item is counted, by one consumer.
 //! - The only handle of a side works as in §2.4.5 until it is cloned.
 //! - A pop says busy also if no slot is committed but a slot is allocated. Slots are reserved by
@@ -246,7 +246,7 @@ impl<T: Plain> Producer<T> {
         self.block_end = blocks.end(self.write);
     }
 
-    /// Goes on as the only producer, if all others are gone and no slot is left in their block.
+    /// Continues as the only producer, if all others are gone and no slot is left in their block.
     #[inline]
     fn take_over(&mut self) -> bool {
         if !self.end.is_only() {
@@ -433,8 +433,8 @@ impl<T: Plain> Consumer<T> {
     #[inline(always)] // see `queue::try_pop_by`
     fn reserve(&mut self, wanted: u64) -> Result<Run, TryPopError> {
         while !self.is_alone.get() {
-            // Acquire ↔ Release in `advance_chead`: the items because of which another consumer
-            // left the block.
+            // Acquire ↔ Release in `advance_chead`: the items that made another consumer leave the
+            // block.
             let head = self.end.header().heads.chead.load(Ordering::Acquire);
             if let Some(run) = self.reserve_in(head, wanted)? {
                 return Ok(run);
@@ -593,16 +593,16 @@ impl<T: Plain> Consumer<T> {
     #[inline]
     fn advance_chead(&mut self, head: u64, next: u64) {
         let chead = &self.end.header().heads.chead;
-        // Release ↔ Acquire in `reserve`: the items because of which this consumer leaves the
-        // block. Not a maximum: of two consumers that know different next blocks, one decides, and
-        // counts the items that are left out.
+        // Release ↔ Acquire in `reserve`: the items that make this consumer leave the block. Not a
+        // maximum: of two consumers that know different next blocks, one decides, and counts the
+        // items that are left out.
         if chead.compare_exchange(head, next, Ordering::Release, Ordering::Relaxed).is_ok() {
             let blocks = self.end.slots();
             self.lost += blocks.arrangement().distance(blocks.end(head), next);
         }
     }
 
-    /// Goes on as the only consumer, if all others are gone.
+    /// Continues as the only consumer, if all others are gone.
     #[inline]
     fn take_over(&mut self) {
         if !self.end.is_only() {

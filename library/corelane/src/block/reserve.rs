@@ -11,7 +11,7 @@ pub type Ring<T> = Blocks<Separate, Cells<T>>;
 
 /// A way to take items, and what a consumer knows from its last pop.
 pub trait Reserve: Copy {
-    /// What a consumer knows that comes to `position`.
+    /// What a consumer at `position` knows.
     fn at(position: u64) -> Self;
 
     /// Up to `wanted` items of the block that starts at `head`, or of a later lap of this block,

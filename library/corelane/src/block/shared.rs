@@ -29,10 +29,10 @@
 //! # Departures from the paper
 //!
 //! - `committed`, `reserved` and `consumed` count through all laps and are never reset. So the
-//!   paper's MAX on them is not needed, and nothing can go wrong between two resets. `allocated` is
-//!   reset, because late producers add to it too. The offset in `allocated` has 17 bits more than a
-//!   slot's number needs: late producers add at most one block for each of 65,536 handles, and one
-//!   for each slot of the block. So the offset never overflows into the version.
+//!   paper's MAX on them is not needed, and no two resets can race. `allocated` is reset, because
+//!   late producers add to it too. The offset in `allocated` has 17 bits more than a slot's number
+//!   needs: late producers add at most one block for each of 65,536 handles, and one for each slot
+//!   of the block. So the offset never overflows into the version.
 //! - A push of one item doesn't read `allocated` before its addition, if the handle's last slot was
 //!   in the same block: one cache miss less. A pop first tries the position that is next if no
 //!   other consumer has popped since the handle's last pop. It reads `committed` only when all
@@ -152,7 +152,7 @@ impl<T> Producer<T> {
         Ok(None)
     }
 
-    /// Goes on as the only producer, if all others are gone and no slot is left in their block.
+    /// Continues as the only producer, if all others are gone and no slot is left in their block.
     #[inline]
     fn take_over(&mut self) -> bool {
         if !self.end().is_only() {
@@ -336,8 +336,7 @@ impl<T, R: Reserve> Consumer<T, R> {
         loop {
             let (chead, blocks) =
                 (&self.single.end().header().heads.chead, self.single.end().slots());
-            // Acquire ↔ Release in `leave`: the items because of which another consumer left the
-            // block.
+            // Acquire ↔ Release in `leave`: the items that made another consumer leave the block.
             let head = chead.load(Ordering::Acquire);
             match self.seen.reserve_in(head, blocks, wanted)? {
                 Some((run, is_last)) => {
@@ -368,7 +367,7 @@ impl<T, R: Reserve> Consumer<T, R> {
         advance(chead, next, Ordering::Release);
     }
 
-    /// Goes on as the only consumer, after all others are gone.
+    /// Continues as the only consumer, after all others are gone.
     #[inline]
     fn take_over(&mut self) {
         let (header, blocks) = (self.end().header(), self.end().slots());

@@ -20,11 +20,10 @@
 //!
 //! A consumer that repeatedly catches up with a stream waits before it looks again: up to 16
 //! pauses, which take half a microsecond or one, even if items are there. `try_pop` and
-//! `read_chunk` may wait twice. A stream means that the consumer makes at least three calls, or
-//! pops at least three slices of items, from one catch-up to the next. In a dialogue items arrive
-//! one by one, or at most as many at a time as a call asks for. There the consumer soon stops
-//! waiting. [`available`](crate::SingleConsumer::available) never waits. The paper's consumer never
-//! waits.
+//! `read_chunk` may wait twice. In a stream the consumer makes at least three calls, or pops at
+//! least three slices of items, before it catches up again. In a dialogue items arrive one by one,
+//! or at most as many at a time as a call asks for. There the consumer soon stops waiting.
+//! [`available`](crate::SingleConsumer::available) never waits. The paper's consumer never waits.
 //!
 //! ```
 //! use corelane::{Config, block::single};
@@ -69,7 +68,7 @@ pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>),
     Ok((Producer::new(tx, shape.first), Consumer::new(rx, shape.first)))
 }
 
-/// Calls between two catch-ups from which on a consumer is far enough behind.
+/// A consumer that makes this number of calls before it catches up again is far enough behind.
 const FAR_BEHIND: u64 = 256;
 
 /// Pauses that are about as long as a push of one of several producers.

@@ -7,11 +7,11 @@ use core::slice;
 use super::{Consumer, Producer};
 use crate::queue::TryPopError;
 
-/// A sending side. The two halves of a claim are apart, so that a wait holds nothing.
+/// A sending side. The two halves of a claim are apart, so that a waiting call holds no room.
 pub trait Claims {
     /// What was allocated for a record.
     type Allocated;
-    /// The same, in the hands of a claim. Its drop gives the room up.
+    /// The same, owned by a claim. Its drop gives the room up.
     type Room<'a>: Room
     where
         Self: 'a;

@@ -13,13 +13,12 @@ use std::sync::{self, OnceLock, PoisonError};
 
 use crate::memory::Mutex;
 
-/// What kind of handle it is: [`Shared`] or [`Exclusive`].
+/// The kind of a handle: [`Shared`] or [`Exclusive`].
 pub trait Access: sealed::Access {}
 
 /// Handles that many threads may use at once, and that can be cloned.
 ///
-/// Each thread that uses a handle has a part of its own in the channel, which all clones of the
-/// handle share.
+/// Each thread that uses a handle has an end of the queue of its own, for all clones of the handle.
 #[derive(Debug)]
 pub struct Shared;
 
@@ -114,7 +113,8 @@ pub struct PerThread<H: Send> {
     all: Branches<H>,
     /// The owners of the ends of `known`.
     owners: [AtomicUsize; KNOWN],
-    /// Ends of the first threads, by the lowest bits of their indices. A place stays its owner's.
+    /// Ends of the first threads, by the lowest bits of their indices. A place keeps its first
+    /// owner.
     known: [AtomicPtr<H>; KNOWN],
 }
 
@@ -143,8 +143,8 @@ impl<H> Node<H> {
     }
 }
 
-/// The owner of a place that no thread has. No index: also a thread without an index, which looks
-/// for 0, never finds it.
+/// The owner of a place that no thread has. It is no index, so a thread without an index, which
+/// looks for 0, never finds it.
 const FREE: usize = usize::MAX;
 
 /// What one thread at a time uses.
@@ -286,7 +286,7 @@ impl Index {
         INDEX.try_with(Cell::get).unwrap_or(Place::NONE)
     }
 
-    /// The index of this thread, from now on until it ends. `None` if it is ending.
+    /// The index of this thread, from now on until the thread ends. `None` if the thread is ending.
     fn begin() -> Option<usize> {
         OWNED.try_with(|index| index.0).ok()
     }
@@ -294,7 +294,7 @@ impl Index {
     #[cold]
     #[inline(never)]
     fn give_back(&self) {
-        // Of the thread that ends, unless it is borrowed: then it is 0 already.
+        // The index of the thread that ends. If it is borrowed, this is 0 already.
         INDEX.set(Place::NONE);
         indices().0.push(self.0);
     }

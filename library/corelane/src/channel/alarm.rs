@@ -1,4 +1,4 @@
-//! Wakes tasks at a time: one thread for all, which starts when it is needed.
+//! Wakes tasks at given times: one thread for all tasks, which starts when it is needed.
 
 use alloc::collections::BTreeMap;
 use core::mem;
@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use crate::unwind::quietly;
 
-/// A waker that is woken at a time, unless the alarm is dropped before.
+/// A task is woken at a given time, unless the alarm is dropped before.
 pub(super) struct Alarm {
     key: Key,
 }
@@ -20,7 +20,7 @@ struct Alarms {
     /// By time.
     set: BTreeMap<Key, Waker>,
     next: u64,
-    /// The process whose thread wakes them. A forked one has none yet.
+    /// The process whose thread wakes the tasks. A forked process has no such thread yet.
     process: u32,
 }
 
@@ -56,7 +56,7 @@ impl Alarm {
         drop(alarms);
         match has_thread {
             true => CHANGED.notify_one(),
-            // The task looks at the time itself, again and again.
+            // The task reads the clock itself, again and again.
             false => waker.wake_by_ref(),
         }
         Self { key }
@@ -80,7 +80,7 @@ fn run() {
         if !due.is_empty() {
             drop(alarms);
             for waker in due.into_values() {
-                // What a waker does wrong must not stop the others.
+                // A waker that panics must not stop the others.
                 quietly(|| waker.wake());
             }
             alarms = self::alarms();

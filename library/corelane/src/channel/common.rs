@@ -37,7 +37,7 @@ pub(super) struct Closed(AtomicU64);
 impl Closed {
     #[inline(always)]
     pub(super) fn is_set(&self) -> bool {
-        // Acquire ↔ Release in `Common::close`: whatever the closing thread did before.
+        // Acquire ↔ Release in `Common::close`: everything that the closing thread did before.
         self.0.load(Ordering::Acquire) != 0
     }
 }
@@ -85,14 +85,14 @@ impl Default for OfTasks {
 
 impl<T> Drop for Common<T> {
     fn drop(&mut self) {
-        // What selects have taken and forgotten: several messages may panic.
+        // Messages that selects have taken and forgotten: several of them may panic.
         drop_each(|| self.selected.lock().pop_first());
     }
 }
 
 /// What a select has taken.
 pub(super) enum Selected<T> {
-    /// In a box: a node of a tree has room for many, and would be made on the stack.
+    /// In a box: a node of a tree has room for many messages, and would be made on the stack.
     Message(Box<Message<T>>),
     Waiting(Waiting<Item<T>>),
 }
@@ -122,7 +122,7 @@ impl<T> Common<T> {
         }
     }
 
-    /// Where those sleep that look for messages, and don't wait for a partner.
+    /// Where receivers sleep that look for messages in the queue, and don't wait for a partner.
     pub(super) fn arrivals(&self) -> &Bell {
         self.kind.meeting().map_or(&self.items, |meeting| &meeting.arrivals)
     }
@@ -153,8 +153,8 @@ impl<T> Common<T> {
     #[cold]
     #[inline(never)]
     pub(super) fn sent(&self) {
-        // Has a fence between the push and its look for sleepers, which is also that between the
-        // push and the look here.
+        // `ring` has a fence between the push and its look for sleepers. It serves the look here,
+        // too.
         self.items.ring();
         if self.is_closed() {
             self.clear();
@@ -185,14 +185,15 @@ impl<T> Common<T> {
         }
     }
 
-    /// Lets nothing be sent any more.
+    /// From now on no message can be sent.
     pub(super) fn close(&self) {
         // Release ↔ Acquire in `Closed::is_set`: what this thread did before.
         self.closed.0.store(1, Ordering::Release);
         // From now on senders look before and after they push.
         self.items.stop_users();
-        // A sender that has not seen it has pushed its message already, or sees it after its push.
-        // Without the fence, such a message stays until the channel is dropped.
+        // A sender that has not seen the channel closed has pushed its message already, or sees it
+        // closed after its push. Without the fence, such a message stays until the channel is
+        // dropped.
         let _ = self.items.heavy_fence();
         let partners = self.kind.meeting().map(Rendezvous::close);
         let closed = self.of_tasks.iter().map(|of_tasks| &of_tasks.closed);
@@ -267,7 +268,8 @@ impl<T> Common<T> {
 
     /// A sender is gone, and its end of the queue.
     pub(super) fn leave_sender(&self) {
-        // Release ↔ the fence of the last one's ring, and Acquire in `has_ended`: the messages.
+        // Release ↔ the fence in the last sender's `ring`, and Acquire in `has_ended`: the
+        // messages.
         if self.senders.fetch_add(1_u64.wrapping_neg(), Ordering::Release) == 1 {
             let partners = self.kind.meeting().map(Rendezvous::close);
             let sleepers = iter::once(&self.items).flat_map(Bell::take_all);
@@ -275,8 +277,9 @@ impl<T> Common<T> {
         }
     }
 
-    /// A receiver goes. If it is the last one and there are senders, all messages are dropped: a
-    /// message may own what others wait for. `end` gives an end of the queue.
+    /// A receiver is dropped. If it is the last one and there are senders, all messages are
+    /// dropped: another thread may wait for something that a message owns. `end` gives an end of
+    /// the queue.
     pub(super) fn leave_receiver(&self, end: impl FnOnce() -> Rx<T>) {
         // Relaxed: the queue's ends order what they do with it.
         let is_last = self.receivers.fetch_add(1_u64.wrapping_neg(), Ordering::Relaxed) == 1;
@@ -286,7 +289,7 @@ impl<T> Common<T> {
         if !is_last || self.kind.timer().is_some() || !has_senders() {
             return;
         }
-        // Before it is closed: a sender that sees that clears the queue.
+        // Before it is closed: a sender that sees it closed clears the queue.
         *self.rest.lock() = Some(end());
         call_each([Self::close, Self::clear], |step| step(self));
     }

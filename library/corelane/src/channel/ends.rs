@@ -55,7 +55,7 @@ pub(super) type Rx<T> = Uses<Consumer<T>>;
 /// Bytes that the items of one ring of an unbounded channel take, about.
 const RING_BYTES: usize = 4096;
 
-/// Both ends of a queue, and what is known of it without an end.
+/// Both ends of a queue, and the facts that can be read without an end.
 pub(super) type Ends<T> = Result<(Tx<T>, Rx<T>, Kind<T>), CapacityError>;
 
 /// What a channel is.
@@ -150,8 +150,8 @@ pub(super) struct Uses<H> {
     /// `None` if the sides meet elsewhere: always full, and always empty.
     user: UnsafeCell<Option<User<H>>>,
     has_user: bool,
-    /// Whether there is a user, and no use has begun and not ended that may run other code. Such a
-    /// use may allocate memory, by an allocator of the program, which may use this end: it panics,
+    /// Whether there is a user, and no use is under way that may run other code. Such a use may
+    /// allocate memory, by an allocator of the program, which may use this end: then it panics,
     /// unless it waits for a lock of its own thread.
     is_free: Cell<bool>,
 }
@@ -213,7 +213,7 @@ impl<H> Clone for Uses<H> {
     fn clone(&self) -> Self {
         // SAFETY: as in `use_by`.
         match unsafe { &*self.user.get() } {
-            // It allocates what the new one needs before it reads what a use changes.
+            // `clone` allocates what the new end needs before it reads what a use changes.
             Some(user) => Self::of(user.duplicate()),
             None => Self::none(),
         }
@@ -258,7 +258,8 @@ impl<T> Tx<T> {
         }
     }
 
-    /// As [`push`](Self::push), if that is done at once. `None` says nothing.
+    /// As [`push`](Self::push), if that can be done at once. `None` doesn't mean that there is no
+    /// room.
     #[inline(always)] // as the queue's own
     pub(super) fn push_quickly<A: Access>(&self, message: &mut Message<T>) -> Option<bool> {
         self.give_quickly::<A>(PushQuickly(message))
@@ -306,7 +307,8 @@ impl<T> Rx<T> {
         self.use_by(run).unwrap_or((0, false))
     }
 
-    /// As [`pop`](Self::pop), if that is done at once. `None` says nothing.
+    /// As [`pop`](Self::pop), if that can be done at once. `None` doesn't mean that there is no
+    /// message.
     #[inline(always)] // as the queue's own
     pub(super) fn pop_quickly<A: Access>(&self, message: &mut Message<T>) -> Option<bool> {
         self.give_quickly::<A>(PopQuickly(message))

@@ -25,7 +25,8 @@ enum Handle<'a, H: 'a, A: Access> {
     Owned(ManuallyDrop<H>),
 }
 
-/// Drops what is seldom there, by a call: so its destructor is not in the destructors of futures.
+/// Drops a value that is seldom there, by a call: so its destructor is not inlined into the
+/// destructors of futures.
 #[cold]
 #[inline(never)]
 fn drop_by_call<T>(value: &mut ManuallyDrop<T>) {
@@ -74,7 +75,7 @@ struct SendWait<T> {
     begun: MayHaveBegun<T>,
 }
 
-/// `None` until a look has been in vain.
+/// `None` until a look has failed.
 struct MayHaveBegun<T>(ManuallyDrop<Option<Begun<T>>>);
 
 impl<T> MayHaveBegun<T> {
@@ -87,7 +88,7 @@ impl<T> MayHaveBegun<T> {
         self.0.is_some()
     }
 
-    /// After a look: it may be over. Then there is nothing to be dropped.
+    /// After a look: the wait may be over. Then there is nothing to be dropped.
     fn looked(&mut self) {
         if self.0.as_ref().is_some_and(Begun::is_over) {
             self.0 = ManuallyDrop::new(None);
@@ -243,12 +244,12 @@ macro_rules! borrowing {
             /// Sends a message, in a task. Waits while the channel is full.
             ///
             /// The future has the message until it is ready. If it is dropped before, the message
-            /// is dropped with it, and is not sent. But a channel of capacity 0 hands the message
-            /// over before the future is polled again.
+            /// is dropped with it, and is not sent. But a channel of capacity 0 may hand the
+            /// message over before the future is polled again.
             ///
             /// A future that has waited, and is neither polled nor dropped when there is room,
-            /// keeps other senders that wait asleep. It has not reserved the room: a sender that
-            /// doesn't sleep takes it.
+            /// keeps other waiting senders asleep. It has not reserved the room: a sender that
+            /// doesn't sleep takes the room.
             ///
             /// A task that sends again and again without a wait lets others run: see
             /// [`channel`](crate::channel#tasks).

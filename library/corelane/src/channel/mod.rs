@@ -11,8 +11,7 @@
 //! ```
 //!
 //! Names and errors are those of `std::sync::mpsc` and `crossbeam-channel`, the errors' texts those
-//! of the latter. So a program moves to these channels with its `use` lines. What goes beyond:
-//! tasks send and receive too.
+//! of the latter. So a program changes only its `use` lines. Besides, tasks send and receive.
 //!
 //! | | a thread waits | a thread waits until a time | doesn't wait | a task waits |
 //! |---|---|---|---|---|
@@ -20,7 +19,7 @@
 //! | several | [`send_all`](Sender::send_all), [`recv_many`](Receiver::recv_many), [`iter`](Receiver::iter) | | [`try_iter`](Receiver::try_iter), [`drain`](Receiver::drain) | with feature `futures`: `sink`, `stream` |
 //! | from several channels | [`select!`](crate::select), [`Select`] | `default(timeout)`, [`select_timeout`](Select::select_timeout) | `default`, [`try_select`](Select::try_select) | [`ready_async`](Select::ready_async) |
 //!
-//! On Linux, event loops take a descriptor: `Receiver::ready_fd`.
+//! On Linux, event loops wait for a descriptor: `Receiver::ready_fd`.
 //!
 //! # Which one?
 //!
@@ -28,13 +27,13 @@
 //! |---|---|
 //! | any number of senders and receivers, a bound for the messages | [`bounded`] |
 //! | no bound | [`unbounded`] |
-//! | one sender or one receiver, which has one thread | the same in [`spsc`], [`mpsc`], [`spmc`]: their only handle has no part for each thread, and can't be shared by mistake |
+//! | one sender or one receiver, which has one thread | the same in [`spsc`], [`mpsc`], [`spmc`]: their only handle has one end of the queue, and can't be shared by mistake |
 //! | a sender and a receiver that meet | [`bounded`] with capacity 0 |
 //! | one message, such as an answer | [`oneshot`](oneshot()) |
 //! | messages of the clock | [`after`], [`at`], [`tick`], [`never`](never()) |
 //!
-//! A shared handle has an end of the queue for each thread that uses it. A hot loop takes one for
-//! itself: [`Sender::local`], [`Receiver::local`].
+//! A shared handle has an end of the queue for each thread that uses it. For a hot loop take a
+//! handle with an end of its own: [`Sender::local`], [`Receiver::local`].
 //!
 //! # What a channel promises
 //!
@@ -42,9 +41,9 @@
 //! |---|---|
 //! | order | first in first out (linearizable), among all senders and receivers |
 //! | capacity | exactly as asked. [`len`](Receiver::len) counts all messages whose send has returned |
-//! | the other side is gone | a send says so at once, and gives the message back. A receiver first gets what is there. When the last receiver is dropped, all messages are dropped |
-//! | waiting | as [`wait`](crate::wait): some microseconds of looking, if that has been worth it lately, then sleep. No processor time while it sleeps |
-//! | a stopped thread | a thread that loses its core in the middle of a call keeps the other threads of its side waiting, as one that has a lock |
+//! | the other side is gone | a send says so at once, and gives the message back. A receiver first gets the messages that are left. When the last receiver is dropped, all messages are dropped |
+//! | waiting | as [`wait`](crate::wait): a thread looks for some microseconds, longer if that has succeeded lately, and then sleeps. A sleep takes no processor time |
+//! | a stopped thread | a thread that loses its core in the middle of a call keeps the other threads of its side waiting, as a thread that holds a lock |
 //! | queue | [`leased`](crate::leased) over a [line ring](crate::line_ring) with a counter of popped messages, or over a [list of rings](crate::segmented) |
 //! | memory | about 7 KiB, and 2 KiB for each thread that uses a shared handle, besides the messages |
 //! | handles | at most 65,536 threads and local handles a side |
@@ -52,7 +51,7 @@
 //! # Tasks
 //!
 //! A future needs nothing of its runtime. Poll a future that has begun, or drop it: while it is
-//! kept, it may have taken the ring that another sleeper needs.
+//! kept, it may have taken the wake-up that another sleeper needs.
 //!
 //! | dropped before it is ready | its message |
 //! |---|---|
@@ -60,9 +59,9 @@
 //! | a send | is dropped, and is not sent. With capacity 0 a receiver may have taken it |
 //!
 //! A task whose channel is always ready lets others run. When the futures of its thread have been
-//! ready at their first looks for a millisecond, the next one is pending once, and wakes its task;
-//! so are others of this task, up to 16 in a row. A future that is polled once, as by
-//! `now_or_never`, may therefore be pending although a message is there:
+//! ready at their first looks for a millisecond, the next one wakes its task, and is pending once.
+//! Other futures of this task are pending once too, up to 16 in a row. So a future that is polled
+//! once, as by `now_or_never`, may be pending although a message is there:
 //! [`try_recv`](Receiver::try_recv) always looks.
 //!
 //! # Wakers that panic
@@ -71,7 +70,7 @@
 //!
 //! | the call | the first panic | the message |
 //! |---|---|---|
-//! | a receive | ends there, when the hook has reported it | is returned |
+//! | a receive | ends in this call, after the hook has reported it | is returned |
 //! | a receive with capacity 0 | goes on | is for the next receiver |
 //! | a send | goes on | is sent, or dropped with the call |
 //! | other calls | goes on | |
@@ -167,7 +166,7 @@ pub fn after(duration: Duration) -> Receiver<Instant> {
     timed(Timer::new(unlimited(duration), None, |due| due))
 }
 
-/// A channel that gets the message `due` at this time.
+/// A channel that gets one message at the time `due`: this time.
 pub fn at(due: Instant) -> Receiver<Instant> {
     timed(Timer::new(Some(due), None, |due| due))
 }
@@ -188,7 +187,7 @@ fn timed<T>(timer: Timer<T>) -> Receiver<T> {
     Receiver::new(Rx::none(), Arc::new(common))
 }
 
-/// The end of a time that begins now. `None` if the clock can't tell it: it never comes.
+/// The end of a duration that begins now. `None` if the clock can't represent it: it never comes.
 fn unlimited(duration: Duration) -> Option<Instant> {
     Instant::now().checked_add(duration)
 }
@@ -206,7 +205,7 @@ struct YieldingRetries {
 impl YieldingRetries {
     /// Most yields.
     const MOST: u32 = limit(2000, 1) as u32;
-    /// After this time there are no more, also if other processes take the core.
+    /// After this time there are no more yields, also if other processes take the core.
     const LIMIT: Duration = Duration::from_millis(1);
 
     /// Of a call that has nothing else to look at: it goes on for a second at least. On a machine
@@ -286,8 +285,8 @@ pub mod spsc {
     }
 }
 
-/// Channels between any number of senders and one receiver, which one thread at a time uses. With
-/// the names of `std::sync::mpsc` too.
+/// Channels between any number of senders and one receiver, which one thread at a time uses. They
+/// also have the names of `std::sync::mpsc`.
 pub mod mpsc {
     use super::{Exclusive, ends, open};
 

@@ -1,5 +1,5 @@
-//! What a select waits for: to send into a channel, or to receive from one, whatever the type of
-//! its messages.
+//! The operations for which a select waits: to send into a channel, or to receive from one,
+//! whatever the type of its messages.
 
 use alloc::sync::Arc;
 use std::time::Instant;
@@ -36,16 +36,16 @@ pub(super) trait Operation {
     fn bell(&self) -> &Bell;
     /// Whether it waits for a partner that claims it.
     fn has_partners(&self) -> bool;
-    /// Waits for a partner too, if the channel has capacity 0: a number. Then the caller rings for
-    /// all at the bell.
+    /// Waits for a partner too, if the channel has capacity 0. Returns a number. Then the caller
+    /// must wake all sleepers of the bell.
     fn enter(&self, party: &Arc<Party>, index: usize) -> Option<u64>;
     /// Ends that wait.
     fn leave(&self, number: u64);
-    /// A partner has chosen that wait. `None` if there is nothing to be had after all.
+    /// A partner has chosen this wait. `None` if it has withdrawn its message.
     fn chosen(&self, number: u64) -> Option<Found>;
     /// Changes when it becomes ready.
     fn version(&self) -> u64;
-    /// When it becomes ready without a ring.
+    /// The time at which it becomes ready although no thread rings the bell.
     fn due(&self) -> Option<Instant>;
     fn address(&self) -> *const ();
 }

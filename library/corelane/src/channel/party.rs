@@ -1,4 +1,4 @@
-//! One that waits for a partner, and can be claimed once.
+//! A thread or task that waits for a partner, and can be claimed once.
 
 use alloc::sync::Arc;
 use core::mem;
@@ -9,14 +9,14 @@ use crate::memory::{AtomicU64, Mutex, Ordering, Parker};
 use crate::wait::bell::{Look, wake_each};
 use crate::wait::thread::{ThreadWait, is_over};
 
-/// One that waits, perhaps for several things.
+/// A thread or task that waits, perhaps for several things.
 pub(super) struct Party {
     /// What has been chosen for it: an index, plus 1. 0 while it waits.
     chosen: AtomicU64,
     waker: Mutex<Waker>,
 }
 
-/// Chosen by those that wait no more.
+/// The value of a party that waits no more.
 const GIVEN_UP: u64 = u64::MAX;
 
 impl Party {
@@ -37,7 +37,7 @@ impl Party {
         }
     }
 
-    /// Waits no more. The index of what was chosen before.
+    /// Ends the wait. Returns the index that was chosen before.
     pub(super) fn give_up(&self) -> Option<usize> {
         self.claim(GIVEN_UP);
         self.chosen()

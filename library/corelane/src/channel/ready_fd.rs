@@ -20,10 +20,11 @@ use crate::wait::bell::Bell;
 /// `epoll`, and event loops.
 ///
 /// It comes from [`Receiver::ready_fd`]. Don't read it: when it is ready, call
-/// [`try_recv`](Receiver::try_recv) until that finds the channel empty. Only then the descriptor
-/// stops to be ready. It serves edge-triggered pollers too.
+/// [`try_recv`](Receiver::try_recv) until that finds the channel empty. Until then the descriptor
+/// stays ready. It works with edge-triggered pollers, too.
 ///
-/// It is an `eventfd(2)`. If several receivers take messages, it may be ready without one.
+/// It is an `eventfd(2)`. If several receivers take messages, it may be ready although there is no
+/// message.
 #[derive(Clone)]
 pub struct ReadyFd(Arc<Event>);
 
@@ -36,7 +37,7 @@ pub(super) struct Watch {
 
 struct Event {
     fd: OwnedFd,
-    /// Whether the next ring makes the descriptor ready. Otherwise it is ready already.
+    /// Whether the next wake-up makes the descriptor ready. Otherwise it is ready already.
     is_armed: Mutex<bool>,
 }
 
@@ -50,7 +51,7 @@ impl Event {
         }
     }
 
-    /// The descriptor is ready no more. False if it wasn't.
+    /// The descriptor is no longer ready. `false` if it wasn't ready.
     fn clear(&self) -> bool {
         let mut is_armed = self.is_armed.lock();
         if *is_armed {
@@ -87,7 +88,7 @@ struct Sleeper<T> {
 }
 
 impl<T: Send + 'static> Wake for Sleeper<T> {
-    /// Passes the ring on: the poller may not be the one that takes the message.
+    /// Passes the wake-up on: the poller may not be the thread that takes the message.
     fn wake(self: Arc<Self>) {
         self.event.set();
         if let Some(channel) = self.channel.upgrade() {
@@ -100,7 +101,7 @@ impl<T: Send + 'static, A: Access> Receiver<T, A> {
     /// A descriptor that can be read when messages are there: see [`ReadyFd`].
     ///
     /// The channel makes it at the first call, and keeps it. From then on, a call that finds the
-    /// channel empty costs as much as one that goes to sleep.
+    /// channel empty costs as much as a call that sleeps.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -130,7 +131,7 @@ impl<T: Send + 'static, A: Access> Receiver<T, A> {
             Some(watch) => watch,
             None => {
                 let watch = Watch::new(Arc::downgrade(self.common()))?;
-                // Of two threads, one has made it in vain.
+                // If two threads make a descriptor, one of them is dropped.
                 self.common().watch.get_or_init(|| watch)
             }
         };

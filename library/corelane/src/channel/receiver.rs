@@ -20,7 +20,7 @@ use crate::memory::limit;
 use crate::queue::TryPopError;
 use crate::wait::bell::Look;
 
-/// Most messages of a run: for so long other receivers wait.
+/// Most messages of a run, during which other receivers wait.
 const RUN: usize = limit(64, 2) as usize;
 
 /// The receiving side of a channel.
@@ -30,7 +30,7 @@ const RUN: usize = limit(64, 2) as usize;
 pub struct Receiver<T, A: Access = Shared> {
     end: A::Of<End<Rx<T>>>,
     common: Arc<Common<T>>,
-    /// Neither `Send` nor `Sync`, but for what follows.
+    /// Neither `Send` nor `Sync`, except by the implementations below.
     bound: PhantomData<*const T>,
 }
 
@@ -39,7 +39,7 @@ unsafe impl<T: Send, A: Access> Send for Receiver<T, A> {}
 // SAFETY: as for `Sender`.
 unsafe impl<T: Send> Sync for Receiver<T> {}
 
-// No call panics in the middle, but in a message's destructor.
+// A call panics in the middle only in a message's destructor.
 impl<T, A: Access> UnwindSafe for Receiver<T, A> {}
 impl<T, A: Access> RefUnwindSafe for Receiver<T, A> {}
 // No message is in the handle.
@@ -101,7 +101,7 @@ impl<T, A: Access> Receiver<T, A> {
         }
     }
 
-    /// Not by the caller: a message would be in memory there, and not in a register.
+    /// Not in the caller: there a message would be in memory, and not in a register.
     #[inline(never)]
     fn try_recv_slowly(&self) -> Result<T, TryRecvError> {
         let mut message = Message::empty();
@@ -126,7 +126,7 @@ impl<T, A: Access> Receiver<T, A> {
         }
     }
 
-    /// After a call that doesn't wait any longer: a poller is told of the next message.
+    /// After a call that no longer waits: a poller is told of the next message.
     #[inline]
     fn found_empty(&self) {
         #[cfg(target_os = "linux")]
@@ -168,7 +168,7 @@ impl<T, A: Access> Receiver<T, A> {
     /// first one, and then takes what is there. 0 if the channel is empty and disconnected, or if
     /// `most` is 0.
     ///
-    /// The messages are taken in runs, of which each costs little more than one message.
+    /// The messages are taken in runs. A run costs little more than one message.
     pub fn recv_many(&self, into: &mut Vec<T>, most: usize) -> usize {
         let before = into.len();
         if most > 0 && !self.take_run(into, most) {
@@ -183,7 +183,7 @@ impl<T, A: Access> Receiver<T, A> {
     pub(super) fn take_many(&self, into: &mut Vec<T>, most: usize) -> usize {
         let before = into.len();
         while into.len() - before < most && self.take_run(into, most - (into.len() - before)) {}
-        // Where the sides meet, or another thread's call is in the way.
+        // A rendezvous, or another thread's call is in the way.
         let rest = most - (into.len() - before);
         into.extend(self.try_iter().take(rest));
         into.len() - before
@@ -242,8 +242,9 @@ impl<T, A: Access> Receiver<T, A> {
         }
     }
 
-    /// Takes the oldest message. Whether the caller must then [attend](Self::attend). `None`:
-    /// [`take`](Self::take) is to decide. As [`offer_quickly`](super::Sender::offer_quickly).
+    /// Takes the oldest message. Returns whether the caller must then [attend](Self::attend).
+    /// `None` if [`take`](Self::take) must decide. As
+    /// [`offer_quickly`](super::Sender::offer_quickly).
     #[inline(always)] // a call would cost more than the pop itself
     pub(super) fn take_quickly(&self, message: &mut Message<T>) -> Option<bool> {
         A::known(&self.end)?.queue.pop_quickly::<A>(message)
@@ -259,7 +260,7 @@ impl<T, A: Access> Receiver<T, A> {
         Ok(message.unpack())
     }
 
-    /// Takes the oldest message of a queue. Of other channels it says that they are empty.
+    /// Takes the oldest message of a queue. Says that other channels are empty.
     #[inline(always)] // one call is enough
     pub(super) fn take(&self, message: &mut Message<T>) -> Result<(), TryPopError> {
         let mut has_ended = false;
@@ -274,7 +275,7 @@ impl<T, A: Access> Receiver<T, A> {
                 }
                 // Looks once more, for messages that were sent just before the channel was closed.
                 Err(_) if !has_ended && self.common.has_ended() => has_ended = true,
-                // Where the sides meet, messages may be left: the caller looks there.
+                // In a rendezvous, messages may be left: the caller looks there.
                 Err(TryPopError::Empty) if has_ended && self.common.kind.meeting().is_none() => {
                     return Err(TryPopError::Closed);
                 }
@@ -343,7 +344,8 @@ impl<T, A: Access> Receiver<T, A> {
         }
     }
 
-    /// Lets nothing be sent any more. Receivers get what was sent.
+    /// Closes the channel: no message can be sent any more. Receivers get the messages that were
+    /// sent.
     ///
     /// A message that another thread sends at the same time may be received, or be dropped with the
     /// channel.
@@ -436,7 +438,7 @@ impl<T> Receiver<T> {
     ///
     /// # Panics
     ///
-    /// If the channel has 65,536 local receivers, and threads that receive, already.
+    /// If the channel already has 65,536 local receivers and threads that receive.
     pub fn local(&self) -> Receiver<T, Exclusive> {
         let end = Exclusive::new(Shared::another(&self.end));
         self.common.enter_receiver();

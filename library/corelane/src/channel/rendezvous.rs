@@ -1,9 +1,9 @@
 //! The channel of capacity 0: a sender and a receiver meet, and the message goes from one to the
 //! other.
 //!
-//! Those that wait are listed under a lock. A partner *claims* the first one that it can: each
-//! waiting thread or task is claimed once, although a [`Select`](super::Select) may wait in several
-//! lists.
+//! Waiting threads and tasks are listed under a lock. A partner *claims* the first one that it can:
+//! each waiting thread or task is claimed once, although a [`Select`](super::Select) may wait in
+//! several lists.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;
@@ -20,7 +20,8 @@ use crate::queue::{TryPopError, TryPushError};
 use crate::unwind::{catch_each, drop_each, go_on, quietly};
 use crate::wait::bell::{Bell, Look};
 
-/// What is handed over. While it is empty, the message comes as soon as the sender's thread runs.
+/// The message that is handed over. While this is empty, the message comes as soon as the sender's
+/// thread runs.
 struct Hand<T> {
     message: Carrier<T>,
     /// The sender has no message after all.
@@ -68,7 +69,7 @@ struct Lists<T> {
     receivers: Entries<T>,
     /// Messages whose receivers gave up at the same time.
     left: VecDeque<Carrier<T>>,
-    /// Number of those that have waited, and of messages in `left` so far.
+    /// Number of waits so far, and of messages in `left` so far.
     entered: u64,
     /// The senders or the receivers are gone.
     is_closed: bool,
@@ -101,7 +102,7 @@ fn claim<T>(entries: &mut Entries<T>) -> Option<Entry<T>> {
     entries.remove(&number)
 }
 
-/// What is waited for.
+/// What a thread waits for.
 #[derive(Clone, Copy)]
 enum Side {
     Send,
@@ -141,7 +142,7 @@ impl<T> Lists<T> {
     }
 }
 
-/// Takes the message of a claimed sender, which is there or comes soon. Whether it was not
+/// Takes the message of a claimed sender, which is there or comes soon. Returns whether it was not
 /// withdrawn.
 fn take<T>(packet: &Packet<T>, message: &mut Carrier<T>) -> bool {
     loop {
@@ -159,7 +160,7 @@ fn take_now<T>(packet: &Packet<T>, message: &mut Carrier<T>) -> Option<bool> {
     (message.has_item() || hand.is_withdrawn).then_some(message.has_item())
 }
 
-/// As [`take_now`], and if it comes later, no more.
+/// As [`take_now`]. If the message comes later, the wait is ended.
 fn take_or_give_up<T>(packet: &Packet<T>, message: &mut Carrier<T>) -> bool {
     let mut hand = packet.lock();
     hand.message.move_to(message);
@@ -200,8 +201,8 @@ impl<T> Rendezvous<T> {
         }
     }
 
-    /// Gives the message to the receiver that was claimed, or, if that has given up, to the next
-    /// one. If there will be none, the message is where it was.
+    /// Gives the message to the receiver that was claimed, or, if this receiver has given up, to
+    /// the next one. If there will be none, the message stays where it was.
     pub(super) fn give(&self, waiting: &Waiting<T>, message: &mut Carrier<T>) -> Sent {
         if !waiting.give(message) && !self.give_to_next(message, true) {
             return Err(SendError(()));
@@ -218,7 +219,7 @@ impl<T> Rendezvous<T> {
         }
     }
 
-    /// Gives the message to a receiver, or waits for one. If there will be none, the message is
+    /// Gives the message to a receiver, or waits for one. If there will be none, the message stays
     /// where it was.
     pub(super) fn poll_send(
         &self,
@@ -259,7 +260,7 @@ impl<T> Rendezvous<T> {
         self.closed.load(Ordering::Relaxed)
     }
 
-    /// Wakes those that look for a wait such as this. If a waker panics, nobody waits any more.
+    /// Wakes threads and tasks that look for such a wait. If a waker panics, this wait is removed.
     fn announce(&self, waiting: &mut Option<Waiting<T>>, cancel: impl FnOnce(Waiting<T>)) {
         let ring = AssertUnwindSafe(|| self.arrivals.ring_for_all());
         if let Err(panic) = catch_unwind(ring) {
@@ -338,8 +339,8 @@ impl<T> Rendezvous<T> {
         false
     }
 
-    /// Ends the wait, and doesn't wait itself: the sender may be a select of this thread. A message
-    /// that came at the same time goes to another receiver, and so does one that comes later.
+    /// Ends the wait without a further wait: the sender may be a select of this thread. A message
+    /// that came at the same time goes to another receiver, and so does a message that comes later.
     pub(super) fn give_up_recv(&self, waiting: Waiting<T>) {
         if waiting.party.give_up().is_none() {
             return self.lists.lock().remove(&waiting);
@@ -399,12 +400,12 @@ impl<T> Rendezvous<T> {
         claim(&mut self.lists.lock().receivers).map(|entry| entry.waiting)
     }
 
-    /// Waits for a receiver, as choice `index` of `party`. The caller rings for `arrivals`.
+    /// Waits for a receiver, as choice `index` of `party`. The caller rings the bell `arrivals`.
     pub(super) fn enter_sender(&self, party: &Arc<Party>, index: usize) -> Waiting<T> {
         self.lists.lock().enter(Side::Send, party, index)
     }
 
-    /// Waits for a sender, as choice `index` of `party`. The caller rings for `arrivals`.
+    /// Waits for a sender, as choice `index` of `party`. The caller rings the bell `arrivals`.
     pub(super) fn enter_receiver(&self, party: &Arc<Party>, index: usize) -> Waiting<T> {
         self.lists.lock().enter(Side::Receive, party, index)
     }
@@ -434,8 +435,8 @@ impl<T> Waiting<T> {
         take(&self.packet, message)
     }
 
-    /// Hands the message to the receiver that was claimed. `false` if that has given up: then the
-    /// message is where it was.
+    /// Hands the message to the receiver that was claimed. `false` if this receiver has given up:
+    /// then the message is where it was.
     fn give(&self, message: &mut Carrier<T>) -> bool {
         let mut hand = self.packet.lock();
         if hand.is_given_up {

@@ -27,10 +27,11 @@ use crate::wait::bell::{Bell, Entry};
 use crate::wait::budget::{Budget, count_step};
 use crate::wait::thread::ThreadWait;
 
-/// A list of send and receive operations, of which one is done: the first one that would not wait.
+/// A list of send and receive operations, of which one is carried out: the first one that would not
+/// wait.
 ///
-/// If several would not wait, chance decides. The [`select!`](crate::select) macro is easier where
-/// the operations are known when the program is written.
+/// If several would not wait, one of them is chosen at random. The [`select!`](crate::select) macro
+/// is easier if the operations are known when the program is written.
 ///
 /// ```
 /// use corelane::channel::{Select, bounded};
@@ -85,7 +86,8 @@ impl<'a> Select<'a> {
         Self { cases: Vec::new(), next: 0, is_biased: false, owner: None }
     }
 
-    /// An empty list. If several operations would not wait, the one that was added first is done.
+    /// An empty list. If several operations would not wait, the one that was added first is carried
+    /// out.
     pub fn new_biased() -> Self {
         Self { is_biased: true, ..Self::new() }
     }
@@ -285,8 +287,8 @@ impl<'a> Select<'a> {
         order
     }
 
-    /// Looks, and waits while nothing is found. `chosen` has what is found where a partner was
-    /// faster; without it no partner is waited for.
+    /// Looks, and waits while no operation is ready. `chosen` returns the operation that a faster
+    /// partner has chosen; without it the select waits for no partner.
     fn wait<R>(
         &self,
         until: Option<Instant>,
@@ -322,7 +324,8 @@ impl<'a> Select<'a> {
         }
     }
 
-    /// Sleeps until a ring, or until a partner has chosen an operation, by the number of its wait.
+    /// Sleeps until a bell wakes it, or until a partner has chosen an operation, by the number of
+    /// its wait.
     fn sleep_for_partners(&self, until: Option<Instant>) -> Option<Case<'a, u64>> {
         let parker = Parker::new();
         let mut entered = Entered { party: Party::new(parker.waker()), waits: Vec::new() };
@@ -338,7 +341,7 @@ impl<'a> Select<'a> {
         entered.end()
     }
 
-    /// Sleeps until a ring.
+    /// Sleeps until a bell wakes it.
     fn sleep(&self, parker: &Parker, until: Option<Instant>, own: Option<&Arc<Party>>) {
         let sleepers = Sleepers::new(&self.cases, parker.waker(), own.is_some());
         let is_ready = self.cases.iter().any(|(_, operation)| operation.is_ready(own));
@@ -388,7 +391,7 @@ impl<'a> Entered<'a> {
 }
 
 impl Drop for Entered<'_> {
-    /// A waker has panicked: what a partner has chosen is given up.
+    /// A waker has panicked: the operation that a partner has chosen is given up.
     fn drop(&mut self) {
         if let Some((_, operation, number)) = self.end() {
             operation.abandon(Found::Kept(number));
@@ -418,8 +421,9 @@ impl<'a> Sleepers<'a> {
 }
 
 impl Drop for Sleepers<'_> {
-    /// A bell that has rung wakes another sleeper, because this one may take from another channel:
-    /// if there is still something to take. Otherwise selects would wake each other for ever.
+    /// The wake-up is passed on to another sleeper of its bell, because this select may take from
+    /// another channel: but only if there is still a message or room. Otherwise selects would wake
+    /// each other for ever.
     fn drop(&mut self) {
         call_each(&self.places, |(operation, entry)| {
             if operation.bell().withdraw(entry.number) && operation.is_ready(None) {
@@ -445,12 +449,12 @@ fn random(end: usize) -> usize {
 /// An operation that has begun, and must be completed: a send by [`send`](Self::send), a receive by
 /// [`recv`](Self::recv).
 ///
-/// Neither of them waits. A send has room reserved, and a receive has its message. All other calls
-/// of the channel go on meanwhile, with the room and the messages that are left. The message of a
-/// send comes behind those that were sent before it is completed.
+/// Neither of them waits. A send has room reserved, and a receive has its message. Meanwhile all
+/// other calls of the channel use the rest of the room and the other messages. The message of a
+/// send comes behind the messages that were sent before the operation is completed.
 ///
 /// A channel of capacity 0 has chosen a partner, which waits until the operation is completed. If
-/// it is a future that is dropped before, the message is for the next receiver.
+/// the partner is a future that is dropped before, the message is for the next receiver.
 ///
 /// # Panics
 ///

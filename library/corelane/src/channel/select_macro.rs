@@ -1,13 +1,13 @@
 //! The macro around [`Select`](super::Select).
 
-/// Waits for one of several channels, and does one operation.
+/// Waits for one of several channels, and carries out one operation.
 ///
 /// The arms are `recv(receiver) -> result => body` and `send(sender, message) -> result => body`.
-/// If several would not wait, chance decides. The message of a send is evaluated only when that arm
-/// is chosen and has its room, or its partner: see
-/// [`SelectedOperation`](crate::channel::SelectedOperation). With an arm `default => body` it
-/// doesn't wait, and with `default(timeout) => body` it waits for at most `timeout`. For more, or a
-/// changing number of channels, there is [`Select`](crate::channel::Select).
+/// If several would not wait, one of them is chosen at random. The message of a send is evaluated
+/// only when that arm is chosen and has its room, or its partner: see
+/// [`SelectedOperation`](crate::channel::SelectedOperation). With an arm `default => body` the
+/// macro doesn't wait, and with `default(timeout) => body` it waits for at most `timeout`. For a
+/// changing number of channels there is [`Select`](crate::channel::Select).
 ///
 /// ```
 /// use std::time::Duration;
@@ -30,7 +30,8 @@ macro_rules! select {
     };
 }
 
-/// As [`select!`](crate::select), but if several operations would not wait, the first one is done.
+/// As [`select!`](crate::select), but if several operations would not wait, the first one is
+/// carried out.
 #[macro_export]
 macro_rules! select_biased {
     ($($arms:tt)*) => {

@@ -26,7 +26,7 @@ pub struct Sender<T, A: Access = Shared> {
     /// Dropped before `common` tells receivers.
     end: A::Of<End<Tx<T>>>,
     common: Presence<T>,
-    /// Neither `Send` nor `Sync`, but for what follows.
+    /// Neither `Send` nor `Sync`, except by the implementations below.
     bound: PhantomData<*const T>,
 }
 
@@ -36,7 +36,7 @@ unsafe impl<T: Send, A: Access> Send for Sender<T, A> {}
 // SAFETY: as above. What isn't `Sync` is in a part for each thread, or under a lock.
 unsafe impl<T: Send> Sync for Sender<T> {}
 
-// No call panics in the middle, but in a message's destructor.
+// A call panics in the middle only in a message's destructor.
 impl<T, A: Access> UnwindSafe for Sender<T, A> {}
 impl<T, A: Access> RefUnwindSafe for Sender<T, A> {}
 // No message is in the handle.
@@ -45,7 +45,7 @@ impl<T, A: Access> Unpin for Sender<T, A> {}
 /// Whether a message was sent, after a wait. Otherwise it is where it was.
 pub(super) type Sent = Result<(), SendError<()>>;
 
-/// A sender's part in what all share.
+/// A sender's access to the part that all handles share.
 pub(super) struct Presence<T>(pub(super) Arc<Common<T>>);
 
 impl<T> Drop for Presence<T> {
@@ -92,8 +92,8 @@ impl<T, A: Access> Sender<T, A> {
         }
     }
 
-    /// By value, as all that a call passes a message to: with its address known elsewhere, the
-    /// caller would have it in memory, and not in a register.
+    /// By value, as in all functions to which a call passes a message: if its address were known
+    /// elsewhere, the caller would have the message in memory, and not in a register.
     #[inline(never)]
     fn send_slowly(&self, mut message: Message<T>) -> Result<(), SendError<T>> {
         match self.offer(&mut message) {
@@ -188,10 +188,10 @@ impl<T, A: Access> Sender<T, A> {
         messages.into_iter().try_for_each(|message| self.send(message))
     }
 
-    /// Sends the message, or leaves it where it is. Whether the caller must then
-    /// [attend](Self::attend). `None`: [`offer`](Self::offer) is to decide.
+    /// Sends the message, or leaves it where it is. Returns whether the caller must then
+    /// [attend](Self::attend). `None` if [`offer`](Self::offer) must decide.
     ///
-    /// No call is made, so that a caller whose last calls are those of other ways needs no stack.
+    /// It calls no function. So a caller whose slow ways are tail calls needs no stack.
     #[inline(always)] // a call would cost more than the push itself
     pub(super) fn offer_quickly(&self, message: &mut Message<T>) -> Option<bool> {
         A::known(&self.end)?.queue.push_quickly::<A>(message)
@@ -294,8 +294,8 @@ impl<T, A: Access> Sender<T, A> {
     }
 
     fn ring_for_released(&self) {
-        // For one sleeper, as after a pop: the one that came first. It passes the ring on if it
-        // takes no room.
+        // For one sleeper, as after a pop: the first one. It passes the wake-up on if it takes no
+        // room.
         let room = &self.common().room;
         if !room.is_quiet() && !self.is_full() {
             room.ring();
@@ -353,7 +353,8 @@ impl<T, A: Access> Sender<T, A> {
         sent
     }
 
-    /// Lets nothing be sent any more. Receivers get what was sent.
+    /// Closes the channel: no message can be sent any more. Receivers get the messages that were
+    /// sent.
     ///
     /// A message that another thread sends at the same time may be received, or be dropped with the
     /// channel.
@@ -414,7 +415,7 @@ impl<T> Sender<T> {
     ///
     /// # Panics
     ///
-    /// If the channel has 65,536 local senders, and threads that send, already.
+    /// If the channel already has 65,536 local senders and threads that send.
     pub fn local(&self) -> Sender<T, Exclusive> {
         let end = Exclusive::new(Shared::another(&self.end));
         self.common().enter_sender();

@@ -69,7 +69,7 @@ impl<T> Timer<T> {
         let now = Instant::now();
         match *next {
             Some(due) if due <= now => {
-                // A receiver that is late misses messages.
+                // A receiver that is late loses messages.
                 *next = self.period.and_then(|period| due.max(now).checked_add(period));
                 *message = Message::new((self.message)(due));
                 Ok(())

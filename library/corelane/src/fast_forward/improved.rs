@@ -2,8 +2,8 @@
 //!
 //! Slots are grouped into partitions of H. The producer enters a partition only when the next
 //! partition is free, and reads one slot to check this. The consumer gives back a whole partition
-//! at once, and only when it is two partitions further. So in a full queue the two sides never
-//! access the same cache line.
+//! at once, when it has gone two partitions further. So in a full queue the two sides never access
+//! the same cache line.
 //!
 #![doc = advice!(iffq)]
 //!

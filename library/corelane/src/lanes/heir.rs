@@ -27,7 +27,7 @@ impl<T: Plain + FromBytes> Heir<T> {
         Ok((Self(tx), Self(rx)))
     }
 
-    /// Goes on as the producer of a lane.
+    /// Continues as the producer of a lane.
     ///
     /// # Errors
     ///

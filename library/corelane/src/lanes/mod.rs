@@ -1,19 +1,19 @@
 //! `lanes`: a ring for each producer, from which all consumers take. It is the queue of
 //! [`shm::Lanes`](crate::shm::Lanes).
 //!
-//! Each producer has a lane of its own, and writes to nothing else. A slot has a stamp, which says
-//! that its item is there. A consumer copies the oldest item of a lane, and then takes it: it moves
-//! the lane's head by a compare-and-swap. If that fails, another consumer has the item, and the
-//! copy is worth nothing; so items are [plain data](crate::overwrite::Plain).
+//! Each producer has a lane of its own, and writes to no other. A slot has a stamp, which says that
+//! its item is there. A consumer copies the oldest item of a lane, and then takes the item: it
+//! moves the lane's head by a compare-and-swap. If that fails, another consumer has taken the item,
+//! and the copy is discarded. So items are [plain data](crate::overwrite::Plain).
 //!
-//! Slots are given back by the eighth of a lane: the consumer whose item is the last one of a group
-//! stores the head elsewhere, where the producer looks. So a producer that waits for room doesn't
-//! disturb the consumers. A consumer that stops before that store leaves it to the next group, or
-//! to a consumer that finds the lane empty.
+//! Slots are given back in groups of an eighth of a lane: the consumer of a group's last item
+//! stores the head in a second word, which the producer reads. So a producer that waits for room
+//! doesn't disturb the consumers. If a consumer stops before that store, the consumer of the next
+//! group gives the slots back, or a consumer that finds the lane empty.
 //!
-//! So no thread ever has anything that another one needs. A consumer that stops for ever, at any
-//! step, has taken an item or has not. A producer that stops has published an item or has not, and
-//! a next producer finds its position in the stamps.
+//! So no thread ever waits for another one. A consumer that stops for ever, at any step, has taken
+//! an item or has not. A producer that stops has published an item or has not, and the next
+//! producer finds its position by the stamps.
 //!
 //! | | |
 //! |---|---|
@@ -22,9 +22,9 @@
 //! | guarantee | first in first out for each producer; none between producers. Pushes are wait-free, pops lock-free |
 //! | capacity | of each lane as asked, or more. A lane has a power of two of slots, of which an eighth may be read and not given back yet |
 //! | handles | one producer for each lane, any number of consumers |
-//! | errors | a pop says busy if other consumers were faster several times. It says empty if each lane was empty when it looked at it: an item may have come to one before another one was looked at |
-//! | operations | a push: the item's words and its stamp. A pop: a load of the head, the stamp, the item's words, a compare-and-swap. Several items of a lane can be taken by one |
-//! | paper | none. To copy first and claim then is what thieves of a work-stealing queue do (D. Chase, Y. Lev 2005) |
+//! | errors | a pop says busy if other consumers were faster several times. It says empty if each lane was empty when it looked at this lane: meanwhile an item may have come to a lane at which it looked before |
+//! | operations | a push: the item's words and its stamp. A pop: a load of the head, the stamp, the item's words, a compare-and-swap. One compare-and-swap can take several items of a lane |
+//! | paper | none. Thieves of a work-stealing queue also copy first and claim then (D. Chase, Y. Lev 2005) |
 
 mod heir;
 mod slots;
@@ -51,7 +51,7 @@ const RUN: usize = limit(32, 1) as usize;
 /// How often a consumer tries to take an item of a lane.
 const TRIES: u64 = limit(8, 2);
 
-/// What the lanes share.
+/// What all lanes share.
 #[derive(Debug)]
 pub struct Header<T> {
     /// Lanes that have ever had a producer are before this one.
@@ -103,8 +103,8 @@ pub struct Producer<T> {
     lane: usize,
     /// Next position to fill.
     write: u64,
-    /// Up to where slots were given back when this producer last looked. They are free up to a lap
-    /// behind it.
+    /// The position up to which slots were given back when this producer last looked. They are free
+    /// up to a lap behind it.
     read: u64,
     end: End<Header<T>>,
 }
@@ -114,15 +114,15 @@ pub struct Producer<T> {
 pub struct Consumer<T> {
     /// The lane of the last item.
     turn: usize,
-    /// Items that it may still give before another lane has its turn.
+    /// Items that this lane may still give before another lane has its turn.
     run: usize,
-    /// A lane of which this consumer has given slots back that another one had read.
+    /// A lane of which this consumer has given slots back that another consumer had read.
     given_back: Option<usize>,
     end: End<Header<T>>,
 }
 
 impl<T: Plain> Producer<T> {
-    /// Goes on in this lane, behind its last item. No other thread may use the lane as a producer
+    /// Continues in this lane, behind its last item. No other thread may use the lane as a producer
     /// any more.
     ///
     /// # Errors
@@ -143,8 +143,7 @@ impl<T: Plain> Producer<T> {
         if stamp(write) != lane.free(write) {
             return Err(Corrupt);
         }
-        // Relaxed: a consumer that doesn't know of the lane yet is one that has not looked at it
-        // yet.
+        // Relaxed: for a consumer that doesn't know of the lane yet, the lane is empty.
         advance(&end.header().used.0, number as u64 + 1, Ordering::Relaxed);
         Ok(Self { lane: number, write, read: head, end })
     }
@@ -158,7 +157,7 @@ impl<T: Plain> Producer<T> {
         if free(self.read) < wanted {
             // Acquire ↔ Release in `give_back`: the slots before that have been read.
             let read = lane.read.load(Ordering::Acquire);
-            // It may be older than what this producer has found when it began.
+            // It may be older than the position that this producer found when it began.
             if is_before(self.read, read) {
                 self.read = read;
             }
@@ -286,7 +285,7 @@ impl<T: Plain + FromBytes> Consumer<T> {
     #[inline]
     fn pop_or_closed(&mut self, into: &mut [MaybeUninit<T>]) -> Result<usize, TryPopError> {
         match self.pop_into(into) {
-            // What was pushed before the producers went is there at a look after that.
+            // A look after the last producer has gone finds all items that producers pushed.
             Err(TryPopError::Empty) if queue::Consumer::is_closed(self) => {
                 self.pop_into(into).map_err(|error| match error {
                     TryPopError::Empty => TryPopError::Closed,
@@ -315,7 +314,7 @@ fn take<T: Plain + FromBytes>(
     for _ in 0..TRIES {
         let taken = copy(lane, head, into);
         if taken == 0 {
-            // Relaxed: another consumer may have taken what was here.
+            // Relaxed: another consumer may have taken the items.
             let now = lane.head.load(Ordering::Relaxed);
             if now == head {
                 return Err(TryPopError::Empty);
@@ -348,12 +347,13 @@ fn give_back<T>(lane: &Lane<'_, T>, head: u64) {
     advance(lane.read, head, Ordering::Release);
 }
 
-/// Gives back what a consumer has not that has stopped. Whether there was something.
+/// Gives slots back that a stopped consumer has read and not given back. Returns whether there were
+/// any.
 #[inline(always)]
 fn find_given_back<T>(lane: &Lane<'_, T>, together: u64) -> bool {
     // Acquire ↔ Release in `take`: the slots before the head have been read.
     let head = lane.head.load(Ordering::Acquire);
-    // Relaxed: if it is out of date, it is given back once more.
+    // Relaxed: if it is out of date, the same slots are given back once more.
     let is_late = head.wrapping_sub(lane.read.load(Ordering::Relaxed)) >= together;
     if is_late {
         give_back(lane, head);

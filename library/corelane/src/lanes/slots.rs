@@ -62,7 +62,7 @@ struct Positions {
 pub(super) struct Lane<'a, T> {
     /// Position of the oldest item that was not taken.
     pub(super) head: &'a AtomicU64,
-    /// A head of before: up to it, slots are given back to the producer, which reads only this.
+    /// An earlier head: up to it, slots are given back to the producer, which reads only this word.
     pub(super) read: &'a AtomicU64,
     /// Each slot has a stamp: its item's position plus 1.
     pub(super) slots: Words<T, 1>,

@@ -36,15 +36,15 @@ impl<T> Line<T> {
         0 => Self::BYTES,
         size => Self::BYTES.saturating_sub(larger(8, align_of::<T>())) / size,
     };
-    /// Whether `tail` has a line of its own, and several lines of items follow. Still larger items
-    /// have a `tail` each, which costs less than a line more.
+    /// Whether `tail` has a line of its own, and several lines of items follow. For still larger
+    /// items, each item has a `tail`, which costs less than another line.
     pub(super) const IS_GROUP: bool = Self::FIT < 2 && size_of::<T>() <= 1024;
     /// Distance, in lines, from the line that a side enters to the line that it prefetches.
     const AHEAD: usize = if Self::IS_GROUP { 2 } else { 16 };
     /// A side prefetches while at least this many lines before it are known to be free for it.
     pub(super) const KNOWN: usize = if Self::IS_GROUP { 4 } else { Self::AHEAD };
-    /// Whether the producer prefetches. In longer groups, more prefetched lines are taken by a
-    /// consumer close behind, whose processor prefetches too, before the producer writes them.
+    /// Whether the producer prefetches. With longer groups, a close consumer, whose processor
+    /// prefetches too, takes more of the prefetched lines before the producer writes them.
     pub(super) const PRODUCER_FETCHES: bool = Self::STRIDE <= 9 * Self::BYTES;
     /// Where the items begin: behind `tail`.
     pub(super) const ITEMS_AT: usize = {
@@ -130,8 +130,8 @@ impl<T> Line<T> {
     /// Prefetches the lines of item `i` of a group, for writing, if they are few. No item if the
     /// group is at its end.
     ///
-    /// In a dialogue the producer then has them when it writes the item, and waits for `tail` only.
-    /// Of large items a stream would be slower.
+    /// In a dialogue the producer then has these lines when it writes the item, and waits for
+    /// `tail` only. With large items a stream would be slower.
     #[inline(always)]
     pub(super) fn fetch_to_write(&self, i: usize) {
         if Self::IS_GROUP && size_of::<T>() <= 4 * Self::BYTES && i < Self::N {
@@ -216,8 +216,8 @@ impl<T> Line<T> {
     pub(super) fn filled(&self, start: u64) -> usize {
         // Acquire ↔ Release in `Producer::show`: the items.
         let filled = self.tail().load(Ordering::Acquire).wrapping_sub(start);
-        // A `tail` from an earlier lap is before `start`. More than N only another process can have
-        // written, which is not to be trusted.
+        // A `tail` from an earlier lap is before `start`. Only another process that is not to be
+        // trusted can have written more than N.
         if (filled as i64) < 0 { 0 } else { (filled as usize).min(Self::N) }
     }
 }

@@ -12,13 +12,13 @@
 //! stores `tail` again, unchanged. So the consumer's core owns the line exclusively when the
 //! producer needs it next. The line then moves in one step: no shared copy has to be invalidated
 //! first. *Distance*: a consumer that repeatedly catches up with a streaming producer waits for at
-//! most 16 pauses before it looks again, behind a fast stream 64 unless it comes in bursts. So the
-//! consumer doesn't take the line from the producer for every item. In a dialogue, where one or two
-//! items arrive at a time, the consumer soon doesn't wait. *Fetching ahead*: each side prefetches a
-//! line some lines before it needs it, where the other side is known to be done with this line. The
-//! producer knows the lines that were given back. The consumer knows the lines that the producer
-//! had entered when it last looked at `read`. Of items of one to four lines, the producer also
-//! prefetches the next one's.
+//! most 16 pauses before it looks again, or 64 if the stream is fast and doesn't come in bursts. So
+//! the consumer doesn't take the line from the producer for every item. In a dialogue, where one or
+//! two items arrive at a time, the consumer soon doesn't wait. *Fetching ahead*: each side
+//! prefetches a line some lines before it needs it, where the other side is known to be done with
+//! this line. The producer knows the lines that were given back. The consumer knows the lines that
+//! the producer had entered when it last looked at `read`. If an item has one to four lines, the
+//! producer also prefetches those of the next item.
 //!
 #![doc = advice!(linering)]
 //!
@@ -98,7 +98,7 @@ impl<T> Header<T> {
         self.first.load(Ordering::Relaxed)
     }
 
-    /// A position, as a place in front of an item. And the number of lines before its line.
+    /// A position as a place in front of an item, and the number of lines before its line.
     fn place(&self, lines: &Lines<T>, position: u64) -> (Place<T>, u64) {
         let before = position.wrapping_sub(self.first());
         let (line, i) = (before / Line::<T>::N as u64, before % Line::<T>::N as u64);
@@ -173,8 +173,8 @@ impl Geometry {
     pub(crate) fn new<T>(config: Config) -> Result<Self, CapacityError> {
         config.only(&[ConfigOption::Batch])?;
         let n = Line::<T>::N;
-        // G more lines, which the consumer may have left and not given back. And one, so that the
-        // producer needn't wait for the line that the consumer is in.
+        // G more lines, which the consumer may have left and not given back. And one more line, so
+        // that the producer needn't wait for the line that the consumer is in.
         let most_lines = (most_slots::<Header<T>>() / 2).saturating_sub(1);
         if config.capacity == 0 || config.capacity > most_lines * n {
             let most = most_lines.saturating_mul(n);
@@ -253,8 +253,8 @@ impl<T> Producer<T> {
         // Acquire ↔ Release in `Consumer::leave`: the items of the lines are taken.
         let read = self.end.header().read.load(Ordering::Acquire);
         let limit = read.wrapping_add(self.end.slots().len() as u64);
-        // The consumer can't have left lines that were not entered, nor enter them again. Only
-        // another process that isn't to be trusted says so: then the ring is full.
+        // The consumer can't have left lines that were not entered, nor enter them again. If `read`
+        // says so, another process, which isn't to be trusted, wrote it: then the ring is full.
         let is_possible = limit.wrapping_sub(self.entered) <= self.end.slots().len() as u64;
         self.limit = if is_possible { limit } else { self.entered };
         let entered = &self.end.header().entered;
@@ -447,7 +447,7 @@ impl<T, const RECORDS: bool> Consumer<T, RECORDS> {
         self.place.start.wrapping_add(self.place.i as u64)
     }
 
-    /// Stores that all items before the place are taken, for a consumer that goes on after this
+    /// Stores that all items before the place are taken, for a consumer that continues after this
     /// one.
     #[inline(always)]
     fn record(&self) {
@@ -489,8 +489,8 @@ impl<T, const RECORDS: bool> Consumer<T, RECORDS> {
     /// Looks for items behind those that are known.
     #[inline(always)] // see `queue::try_pop_by`
     fn refill(&mut self) -> Result<(), TryPopError> {
-        // No calls here: a method that pops would save registers at its start. And values, so that
-        // a handle in a loop stays in registers: see `queue::try_pop_by`.
+        // No calls here: otherwise a method that pops would save registers at its start. And
+        // values, so that a handle in a loop stays in registers: see `queue::try_pop_by`.
         //
         // Read before the look, so that the look finds all that the producer pushed before it was
         // dropped.
@@ -618,7 +618,7 @@ impl<T, const RECORDS: bool> Consumer<T, RECORDS> {
         unsafe { self.place.line.hand_back(i, 1) };
     }
 
-    /// Leaves a line that is done, if no items are staged, and whether the next one is full.
+    /// If no items are staged, leaves a finished line and returns whether the next line is full.
     /// Otherwise [`refill`](Self::refill) looks.
     #[inline(always)] // as `try_pop`
     fn enter_filled(&mut self) -> bool {

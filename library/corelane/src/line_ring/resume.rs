@@ -1,12 +1,13 @@
-//! Handles that go on where others stopped: for processes that share a ring, of which one has died.
+//! Handles that continue where others stopped: for processes that share a ring, of which one has
+//! died.
 //!
 //! A producer finds its place in the lines: behind the item with the highest `tail`. An item that
-//! the dead producer had written and not published is not there. A consumer finds the position of
-//! the last one, which recorded it after each pop. An item that the dead consumer was reading is
+//! the dead producer had written and not published is not there. A consumer finds the position that
+//! the previous consumer recorded after each pop. An item that the dead consumer was reading is
 //! popped again: its pop had not returned.
 //!
-//! A process takes a side by a lock that the system gives back when its owner has ended. So all
-//! that the owner did happens before.
+//! A process takes a side by a lock that the system gives back when its owner has ended. So
+//! everything that the owner did happens before.
 
 use super::lines::{Line, Place};
 use super::{Consumer, Geometry, Header, Producer, empty};
@@ -14,7 +15,7 @@ use crate::memory::Ordering;
 use crate::queue::{CapacityError, Config};
 use crate::region::{End, ends};
 
-/// The ring holds what no producer and no consumer of this library writes.
+/// The ring has contents that no producer and no consumer of this library writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Corrupt;
 
@@ -113,7 +114,7 @@ impl<T> Heir<T> {
         Ok((Self(tx, geometry), Self(rx, geometry)))
     }
 
-    /// Goes on as the producer.
+    /// Continues as the producer.
     ///
     /// # Errors
     ///
@@ -122,7 +123,7 @@ impl<T> Heir<T> {
         Producer::new(self.0, self.1).resume()
     }
 
-    /// Goes on as the consumer.
+    /// Continues as the consumer.
     ///
     /// # Errors
     ///

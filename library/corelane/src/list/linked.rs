@@ -13,7 +13,7 @@
 //! | guarantee | lock-free (wait-free but for the allocator), first in first out |
 //! | capacity | unbounded: [`capacity`](crate::Producer::capacity) is [`usize::MAX`]; a push says [`Full`](TryPushError::Full) only if there is no memory for a node |
 //! | memory | a node for each item, with the item and a pointer; and a ring of N words for spare nodes, where N is the [`Config::capacity`], rounded up to a power of two |
-//! | a stopped thread | keeps what it was about to push or pop; the other side goes on |
+//! | a stopped thread | keeps the item that it was about to push or pop; the other side continues |
 //! | operations | one store and one load that the other side sees, and as many for the ring of spare nodes; `len` visits all items |
 //! | closing | when the consumer is gone, a push says closed, and allocates no node |
 //! | paper | M. Aldinucci et al.: *An Efficient Synchronisation Mechanism for Multi-Core Systems* (Euro-Par 2012), §3, Fig. 2 |
@@ -104,7 +104,7 @@ impl<T> Node<T> {
     }
 }
 
-/// What the consumer tells.
+/// What the consumer tells the last handle.
 struct Header<T> {
     /// Its current node when it was dropped.
     head: AtomicPtr<Node<T>>,
@@ -313,7 +313,7 @@ impl<T: Send> Consumer<T> {
         Some(item)
     }
 
-    /// As a pop, but the producer's count goes on only by [`count`](Self::count).
+    /// As a pop, but the producer counts the item only after [`count`](Self::count).
     #[inline]
     pub(crate) fn pop_uncounted(&mut self) -> Option<T> {
         // SAFETY: this is the consumer's current node.

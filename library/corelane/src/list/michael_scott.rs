@@ -10,7 +10,7 @@
 //! |---|---|
 //! | guarantee | lock-free but for the allocator, first in first out (linearizable). Cloning and dropping handles takes a lock for a moment |
 //! | capacity | unbounded: [`capacity`](crate::Producer::capacity) is [`usize::MAX`]; a push says [`Full`](crate::TryPushError::Full) only if there is no memory for a node |
-//! | memory | a node for each item: the item and two pointers. Each consumer keeps up to 63 popped nodes, and hands them over when it has 64. Nodes that were handed over are freed together, when there are 256, and one more for each hazard pointer (a producer has one, a consumer two) and for each node that could not be freed the last time |
+//! | memory | a node for each item: the item and two pointers. Each consumer keeps up to 63 popped nodes, and hands them over when it has 64. Nodes that were handed over are freed together, when there are 256, and one more for each hazard pointer (a producer has one, a consumer two) and for each node that the last scan could not free |
 //! | handles | at most 65,536 a side; cloning one more panics. A hazard pointer has a record of 128 bytes, which is used again when its handle is dropped. Cloning aborts the process if there is no memory for it |
 //! | a stopped thread | keeps the one or two nodes that it protects, or the nodes that it was about to free |
 //! | operations | a push needs an allocation, a fence, and exchanges of two pointers. A pop needs exchanges of two pointers, a fetch-and-add, and a fence, or two beside other consumers |
@@ -21,7 +21,7 @@
 //!
 //! - Nodes are freed by hazard pointers. The paper has counters in its pointers and never frees a
 //!   node. With epochs a pop would need no fences, but a stopped thread would keep all nodes that
-//!   have been retired since, and not just two.
+//!   are retired while it is stopped, and not just two.
 //! - A pop takes the item out after the exchange that makes the item its own. The paper's pop
 //!   copies the item before.
 //!

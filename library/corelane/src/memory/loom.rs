@@ -28,8 +28,8 @@ use watch::{fails_spuriously, ordering, swapped};
 /// loom (0.7.2) runs steps that don't depend on each other in one order only, and compares each
 /// step with the last one before it on the same variable. A thread that loads a variable and then
 /// stores to it hides, by its own load, an earlier load of another thread, and the executions in
-/// which the store comes before that load are never run (tokio-rs/loom#166, #392). Rings do just
-/// that: a whole model may have a single execution left.
+/// which the store comes before that load are never run (tokio-rs/loom#166, #392). Rings do this: a
+/// whole model may have a single execution left.
 ///
 /// So before each load there is a step on a variable beside it, which depends on all other such
 /// steps. The step is a comparison that always fails: it writes nothing and orders nothing.
@@ -509,9 +509,9 @@ impl Made {
 // SAFETY: loom checks each access to the cell, and switches threads at its own accesses only.
 unsafe impl Sync for Made {}
 
-/// How far a slot has been read. For reads that are no accesses for loom because they may be in
-/// vain: loom executes a read where it stands, so one that a processor may execute after the write
-/// that follows would not be found.
+/// How far a slot has been read. For reads that are no accesses for loom, because their result may
+/// be discarded. loom executes a read at its place in the program, so it would not find a read that
+/// a processor executes after the next write.
 #[derive(Debug)]
 pub(crate) struct Read(atomic::AtomicU64);
 
@@ -591,7 +591,7 @@ pub(crate) fn own_load(variable: &AtomicU64) -> u64 {
     unsafe { variable.value.unsync_load() }
 }
 
-/// Nothing dies between two accesses here without being stopped in its order.
+/// Does nothing: here a thread is stopped only between two accesses, in program order.
 pub fn keep_order() {}
 
 /// Nothing: it changes no value.

@@ -10,11 +10,11 @@ pub use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, fence}
 
 use super::Ordering;
 
-/// Two fences that order each other as two `SeqCst` fences do. Where the system can, one costs its
-/// thread nothing.
+/// Two fences that order each other as two `SeqCst` fences do. Where the system supports it, one of
+/// them costs its thread nothing.
 ///
-/// The light fence is then only one for the compiler, and the heavy fence asks the system to run a
-/// fence on each core that runs a thread of this process, which takes microseconds.
+/// Then the light fence is only a fence for the compiler, and the heavy fence asks the system to
+/// run a fence on each core that runs a thread of this process, which takes microseconds.
 #[derive(Debug, Clone, Copy)]
 pub struct Barrier {
     is_light: bool,
@@ -151,8 +151,8 @@ mod system {
     }
 }
 
-/// The compiler keeps the order of all accesses before and after. For what another process finds if
-/// this one dies between.
+/// The compiler keeps all accesses before this call before those after it. If this process dies
+/// between them, another process finds only the former.
 #[inline(always)]
 pub fn keep_order() {
     compiler_fence(Ordering::SeqCst);
@@ -581,9 +581,9 @@ impl<T> Cells<T> {
 /// Calls `work` out of line, for the rare work of a handle. If `work` panics, the process is
 /// aborted.
 ///
-/// Unwinding drops the handle, and for this the handle needs an address. So around a call that may
-/// unwind, even a rare one, a loop that owns a handle would keep the handle in memory in each turn,
-/// and not in registers.
+/// Unwinding drops the handle, and for this the handle needs an address. So a loop that owns a
+/// handle, and makes a call that may unwind, even rarely, would keep the handle in memory in each
+/// turn, and not in registers.
 #[inline(always)]
 pub(crate) fn without_unwinding<R>(work: impl FnOnce() -> R) -> R {
     #[cold]

@@ -233,7 +233,7 @@ impl Barrier {
     pub fn heavy(self) -> bool {
         if is_simulated() {
             coherence::fence_all();
-            // What the system takes for it.
+            // The time that the system takes for it.
             pause(HEAVY);
         } else {
             atomic::fence(Ordering::SeqCst);
@@ -249,7 +249,7 @@ pub(crate) fn own_load(variable: &AtomicU64) -> u64 {
     variable.load(Ordering::Relaxed)
 }
 
-/// Nothing dies between two accesses here without being stopped in its order.
+/// Does nothing: here a thread is stopped only between two accesses, in program order.
 pub fn keep_order() {}
 
 /// Nothing: it changes no value.
@@ -369,7 +369,7 @@ impl std::task::Wake for Token {
     }
 }
 
-/// Where one thread sleeps. A thread that nobody wakes sleeps for ever.
+/// Where one thread sleeps. A thread that no other thread wakes sleeps for ever.
 pub(crate) struct Parker(std::sync::Arc<Token>, std::task::Waker);
 
 impl Parker {

@@ -4,8 +4,8 @@ use super::error::CapacityError;
 
 /// The options of a queue.
 ///
-/// A constructor refuses an option that its queue doesn't have. Only the [memory](Self::memory) is
-/// a wish.
+/// A constructor refuses an option that its queue doesn't have. The [memory](Self::memory) is only
+/// a preference.
 ///
 /// ```
 /// use corelane::{Config, Memory, spsc};
@@ -33,7 +33,7 @@ pub struct Config {
     /// Number that the counters start at.
     #[doc(hidden)]
     pub first: u64,
-    /// Whether options that the queue hasn't are ignored.
+    /// Whether options that the queue doesn't have are ignored.
     pub(crate) lenient: bool,
 }
 
@@ -64,17 +64,17 @@ impl Config {
 
     /// Makes a push fail as soon as `capacity` items are inside. Otherwise a queue may take more.
     ///
-    /// For exact back-pressure. [`lamport`](crate::lamport)'s queues can be exact, also [on
-    /// lease](crate::leased::queue_of_with) between several threads; and of the feature
-    /// `literature` `ring` and `locked`. The constructors of all other queues fail with
+    /// For exact back-pressure. [`lamport`](crate::lamport)'s queues can be exact, also between
+    /// several threads, by [`leased::queue_of_with`](crate::leased::queue_of_with). So can `ring`
+    /// and `locked`, of the feature `literature`. The constructors of all other queues fail with
     /// [`CapacityError::Inexact`](crate::CapacityError::Inexact).
     pub const fn exact(mut self) -> Self {
         self.exact = true;
         self
     }
 
-    /// Refuses options that a queue hasn't, which would have no effect; `has` are those that it
-    /// has.
+    /// Refuses options that a queue doesn't have, which would have no effect. `has` are those that
+    /// it has.
     pub(crate) fn only(self, has: &[ConfigOption]) -> Result<(), CapacityError> {
         let refused = |knob, is_given| is_given && !has.contains(&knob);
         if refused(ConfigOption::Exact, self.exact) {
@@ -137,7 +137,7 @@ impl Config {
         self
     }
 
-    /// Groups of `size`, whatever the algorithm groups.
+    /// Sets each option that is a size of groups to `size`.
     ///
     /// For tests, which don't know the queue.
     #[doc(hidden)]
@@ -145,7 +145,7 @@ impl Config {
         self.batch(size).block(size).distance(size).lenient()
     }
 
-    /// Options that the queue hasn't are ignored.
+    /// Options that the queue doesn't have are ignored.
     ///
     /// For tests, which don't know the queue.
     #[doc(hidden)]

@@ -10,8 +10,7 @@ pub enum TryPushError<T> {
     /// No slot is free, as far as this side can see.
     ///
     /// A pop on another core becomes visible a moment after it has returned. So a push may say
-    /// *full* while a pop says *empty*: each call answers by what its side has seen of the other
-    /// side.
+    /// *full* while a pop says *empty*: each side may use an outdated counter of the other side.
     Full(T),
     /// An unfinished call of another thread is in the way. The queue need not be full: try again
     /// soon.
@@ -120,7 +119,7 @@ pub enum CapacityError {
     /// An [exact](crate::Config::exact) capacity was asked for, but this queue can't say full at an
     /// exact number of items.
     Inexact,
-    /// An option was given that this queue hasn't, so that it would have no effect.
+    /// An option was given that this queue doesn't have, so that it would have no effect.
     Unused {
         /// The option: the name of a method of [`Config`](crate::Config).
         option: &'static str,

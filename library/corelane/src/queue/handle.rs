@@ -16,7 +16,7 @@ use crate::spin::Retries;
 ///
 /// No call panics in the middle, except in the code of an item or an iterator: then the queue stays
 /// intact. A handle that is forgotten, or whose thread never runs again, is never dropped, so its
-/// side is never closed. The queue's page says what else a stopped thread means.
+/// side is never closed. The queue's page has the other effects of a stopped thread.
 ///
 /// The trait can be a trait object, and `&mut P` and `Box<P>` implement it:
 ///
@@ -263,8 +263,8 @@ pub trait SingleProducer: LendSlots {
         let mut retries = Retries::default();
         let mut done = 0;
         loop {
-            // A short iterator needs no look for slots that it would not fill. Of a long one the
-            // consumer sees the first items before the last ones are made.
+            // With a short iterator, slots that it would not fill are not looked for. With a long
+            // iterator, the consumer sees the first items before the last ones are made.
             let wanted = items.size_hint().1.unwrap_or(usize::MAX).min(RUN);
             let chunk = match self.write_chunk_uninit(wanted) {
                 Ok(chunk) => chunk,
@@ -342,8 +342,8 @@ pub trait Consumer {
     ///
     /// `true`: at a moment of the call no item could be popped. `false`: an item was there when the
     /// call looked, and still is if this is the only consumer. In `lprq`, `lcrq` and `scq` a
-    /// position without an item may also lead to `false`, after contention, and in `leased` another
-    /// call that is in the way.
+    /// position without an item may also lead to `false`, after contention. In `leased` another
+    /// call that is in the way may lead to `false`.
     fn is_empty(&mut self) -> bool {
         self.len() == 0
     }

@@ -105,8 +105,8 @@ impl<T> Staged<T> {
 
     /// Takes the oldest item, if any is staged.
     ///
-    /// It has no branch that could panic: a call that may unwind keeps the caller's handle in
-    /// memory.
+    /// It has no branch that could panic, because a call that may unwind keeps the caller's handle
+    /// in memory.
     #[inline]
     pub(crate) fn take(&mut self) -> Option<T> {
         let item = self.items.get(self.start)?;

@@ -1,4 +1,4 @@
-//! The header of a record: one word, which the producer stores when the record is there.
+//! The header of a record: one word, which the producer stores to publish the record.
 
 /// Bytes of a word.
 pub(super) const WORD: usize = size_of::<u64>();
@@ -9,8 +9,8 @@ pub(super) const LINE: usize = 64 / WORD;
 /// Longest record in bytes: what a header can say.
 pub(super) const LONGEST: usize = Head::SKIP as usize - 2;
 
-/// From this number of words on a record takes whole cache lines. Then the next one of them begins
-/// at a line, too.
+/// From this number of words on, a record takes whole cache lines. If such a record begins at a
+/// line, so does the next record.
 const LARGE: usize = 64;
 
 /// Words of a record of `len` bytes, with its header.
@@ -21,7 +21,8 @@ pub(super) fn words(len: usize) -> usize {
 }
 
 /// The low 32 bits of the record's number, and a kind: 0 if there is no record yet,
-/// [`SKIP`](Self::SKIP) if it begins at the start of the ring, and its length plus 1 otherwise.
+/// [`SKIP`](Self::SKIP) if the record begins at the start of the ring, and otherwise the record's
+/// length plus 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head(pub(super) u64);
 
@@ -75,8 +76,8 @@ impl Head {
         is_there.then(|| self.kind() as usize - 1)
     }
 
-    /// The whole number of its record, which is `near`, or one before or after it. `None` if it is
-    /// another one.
+    /// The whole number of its record, which is `near`, or one less or more. `None` if it is
+    /// another number.
     pub(super) fn number(self, near: u64) -> Option<u64> {
         [near.wrapping_sub(1), near, near.wrapping_add(1)]
             .into_iter()

@@ -7,7 +7,8 @@
 //! makes the next header empty, and then stores its own header: with this one store the record is
 //! visible. The consumer looks only at the header at its position, which is empty until the record
 //! is there. So a short record moves to the other core in one cache line, and no index is shared. A
-//! record that doesn't fit before the end of the ring begins at its start: a header says so.
+//! record that doesn't fit before the end of the ring begins at the start of the ring: a header
+//! says so.
 //!
 //! The consumer gives room back an eighth of the ring at a time.
 //!
@@ -19,7 +20,7 @@
 //! | capacity | N bytes: as asked, or more. A claim finds room whenever no record is held and, with this claim, at most N bytes are inside. Each record counts as its length and 8 more, rounded up to 8 bytes, and from 512 on to 64. The ring has room for N bytes, the longest record, and a seventh |
 //! | longest record | a quarter of the capacity asked for, or [`Config::block`], up to 4 GiB − 3: [`Producer::max_len`] |
 //! | alignment | 8 bytes |
-//! | misses per record | while the consumer waits for each record: 1 each, for the line with its header, and 1 for each further line. While it is behind: those of the lines |
+//! | misses per record | while the consumer waits for each record: 1 for each side, for the line with its header, and 1 for each further line. While the consumer is behind: 1 for each line |
 //! | paper | none. A slot that is its own flag: FastForward |
 //!
 //! ```
@@ -59,11 +60,11 @@ use place::Place;
 /// What the two sides share besides the words.
 #[repr(C)]
 pub(crate) struct Header {
-    /// Up to where the consumer has given room back.
+    /// The position up to which the consumer has given room back.
     read: Padded<AtomicU64>,
-    /// Where the consumer is, for a consumer that goes on after it.
+    /// The consumer's position, for a consumer that continues after it.
     popped: Padded<Mark>,
-    /// Where the producer is, for a producer that goes on after it.
+    /// The producer's position, for a producer that continues after it.
     pushed: Padded<Mark>,
     /// Position and number of the first record. Never written.
     first: AtomicU64,
@@ -143,7 +144,7 @@ pub(crate) fn begin(words: &Words, first: u64) {
     words.atomic(0).store(Head::empty(first).0, Ordering::Relaxed);
 }
 
-/// What a record of `len` bytes counts for the capacity, in bytes.
+/// The bytes for which a record of `len` bytes counts in the capacity.
 ///
 /// ```
 /// use corelane::{Config, record_ring};
@@ -175,12 +176,12 @@ impl Geometry {
         let longest = words(config.block.unwrap_or(usual));
         if capacity == 0 || capacity > most || longest > most {
             let most = most.saturating_mul(WORD);
-            // Of nothing there is no queue, however long its records.
+            // A queue for 0 bytes is refused, however long its records may be.
             let block = if capacity == 0 { None } else { config.block };
             let asked = config.capacity.max(block.unwrap_or(0));
             return Err(CapacityError::OutOfRange { asked, most });
         }
-        // A header more: the empty one behind the last record.
+        // One header more: the empty header behind the last record.
         let needed = capacity.max(longest) + longest + 1;
         Ok(Self { len: needed + needed.div_ceil(7), longest })
     }
@@ -209,7 +210,7 @@ pub struct Producer {
     place: Place,
     /// Number of the next record.
     count: u64,
-    /// Up to where words are free, by the last read of `read`.
+    /// The position up to which words are free, by the last read of `read`.
     limit: u64,
     geometry: Geometry,
     end: End<Header>,
@@ -222,14 +223,14 @@ pub struct Consumer {
     place: Place,
     /// Number of the next record.
     count: u64,
-    /// Up to where room was given back.
+    /// The position up to which room was given back.
     given: u64,
     distance: Distance,
     geometry: Geometry,
     end: End<Header>,
 }
 
-/// Records from one catch-up to the next with which a consumer is far enough behind.
+/// A consumer that pops this number of records before it catches up again is far enough behind.
 const FAR_BEHIND: u64 = 128;
 
 impl Producer {
@@ -283,8 +284,8 @@ impl Producer {
         let (position, len) = (self.place.position, self.geometry.len as u64);
         // Acquire ↔ Release in `Consumer::give_back`: the records are read.
         let read = self.end.header().read.load(Ordering::Acquire);
-        // The consumer can't be before the producer's last lap, nor behind the producer. Only
-        // another process that isn't to be trusted says so: then the ring is full.
+        // The consumer can't be before the producer's last lap, nor behind the producer. If `read`
+        // says so, another process, which isn't to be trusted, wrote it: then the ring is full.
         let is_possible = position.wrapping_sub(read) <= len;
         self.limit = if is_possible { read.wrapping_add(len) } else { position };
     }
@@ -300,8 +301,8 @@ impl Producer {
         // Release ↔ Acquire in `Consumer::head`: the record's bytes, and the empty header behind
         // them.
         words.atomic(self.place.index).store(head.0, Ordering::Release);
-        // A producer that goes on here finds at the mark either this header or the empty one behind
-        // it.
+        // A producer that continues here finds at the mark either this header or the empty header
+        // behind it.
         keep_order();
         (self.place, self.count) = (next, count);
         self.end.header().pushed.store(next.position, count);
@@ -309,8 +310,9 @@ impl Producer {
     }
 
     /// Prefetches the lines of the next record, for writing, after a record of `n` words. In a
-    /// dialogue the producer then has them when it writes that record, and waits only for the line
-    /// of the header, at which the consumer looks. Of long records a stream would be slower.
+    /// dialogue the producer then has these lines when it writes that record, and waits only for
+    /// the line of the header, which the consumer reads. With long records a stream would be
+    /// slower.
     #[inline(always)]
     fn fetch_next(&self, n: usize) {
         if n <= 2 * LINE {
@@ -338,7 +340,8 @@ impl Producer {
     }
 
     /// Bytes from the consumer's record to the end of the last one, counted as for
-    /// [`capacity`](Self::capacity), and with what was skipped at the end of the ring: a snapshot.
+    /// [`capacity`](Self::capacity), and with the words that were skipped at the end of the ring: a
+    /// snapshot.
     pub fn len(&self) -> usize {
         let popped = &self.end.header().popped;
         // Relaxed, both: see `Mark::store`.
@@ -373,7 +376,7 @@ impl Consumer {
     #[inline(always)]
     fn record_at(&self, place: Place) -> Option<usize> {
         let len = self.head(place).len(self.count)?;
-        // Only a producer that isn't to be trusted says other lengths.
+        // Only a producer that isn't to be trusted writes other lengths.
         (words(len) <= place.left(self.geometry.len)).then_some(len)
     }
 
@@ -421,7 +424,7 @@ impl Consumer {
         }
     }
 
-    /// Gives room back, if an eighth of the ring has come together.
+    /// Gives room back, if it is at least an eighth of the ring.
     #[inline(always)]
     fn give_back(&mut self) {
         let position = self.place.position;
@@ -442,8 +445,7 @@ impl Consumer {
     }
 }
 
-/// Bytes between the positions of the two sides. What one side has read of the other one may be
-/// old, or wrong.
+/// Bytes between the positions of the two sides. The other side's position may be old, or wrong.
 fn bytes_between(popped: u64, pushed: u64, geometry: Geometry) -> usize {
     let inside = pushed.wrapping_sub(popped) as i64;
     inside.clamp(0, geometry.len as i64) as usize * WORD

@@ -1,12 +1,13 @@
-//! Handles that go on where others stopped: for processes that share a ring, of which one has died.
+//! Handles that continue where others stopped: for processes that share a ring, of which one has
+//! died.
 //!
 //! Each side stores its position after each record. It may have died before that store, or between
-//! the two stores of its mark: the header at the stored position shows what is missing. A claim
-//! that was not committed has changed nothing. A record that the dead consumer had not dropped is
-//! popped again.
+//! the two stores of its mark. Then the header at the stored position is that of one more record,
+//! or of a skipped end of the ring. A claim that was not committed has changed nothing. A record
+//! that the dead consumer had not dropped is popped again.
 //!
-//! A process takes a side by a lock that the system gives back when its owner has ended. So all
-//! that the owner did happens before.
+//! A process takes a side by a lock that the system gives back when its owner has ended. So
+//! everything that the owner did happens before.
 
 use super::head::{Head, words};
 use super::place::Place;
@@ -31,7 +32,8 @@ impl Producer {
         let stored = header.pushed.count.load(Ordering::Relaxed);
         let mut place = Place::of(position, header.first(), len);
         let mut count = head(place).number(stored).ok_or(Corrupt)?;
-        // What the dead producer had shown, and not moved behind.
+        // A record or a skipped end of the ring that the dead producer had published, and had not
+        // moved behind.
         if head(place).is_skip(count) {
             place = place.next_lap(len);
         } else if let Some(bytes) = head(place).len(count) {
@@ -97,7 +99,7 @@ impl Heir {
         Ok((Self(tx, geometry), Self(rx, geometry)))
     }
 
-    /// Goes on as the producer.
+    /// Continues as the producer.
     ///
     /// # Errors
     ///
@@ -106,7 +108,7 @@ impl Heir {
         Producer::new(self.0, self.1).resume()
     }
 
-    /// Goes on as the consumer.
+    /// Continues as the consumer.
     ///
     /// # Errors
     ///

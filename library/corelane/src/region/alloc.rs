@@ -19,7 +19,7 @@ pub(super) struct Region {
     pub(super) backing: Backing,
     /// Bytes mapped from `base` on; 0 on the heap.
     pub(super) mapped: usize,
-    /// What keeps memory mapped that processes share.
+    /// Keeps memory mapped that processes share.
     pub(super) shared: Option<Arc<dyn Any + Send + Sync>>,
     /// Whether an end that is dropped counts as gone.
     pub(super) is_counted: bool,

@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use core::ops::Deref;
 use core::ptr::NonNull;
-// Of the real world, as those of `Arc`: models don't see them.
+// The machine's atomics, as in `Arc`: models don't see them.
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use super::alloc::try_box;
@@ -47,7 +47,7 @@ impl<T> Deref for Counted<T> {
 impl<T> Clone for Counted<T> {
     fn clone(&self) -> Self {
         // Relaxed: the thread that uses the new owner got it from this thread. There are never more
-        // owners than ends of a queue.
+        // owners than a queue may have ends.
         self.inner().owners.fetch_add(1, Ordering::Relaxed);
         Self(self.0)
     }

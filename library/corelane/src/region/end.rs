@@ -49,7 +49,7 @@ impl<H: State> Drop for Shared<H> {
             }
         }
         if self.region.is_shared() {
-            // Other processes go on.
+            // Other processes continue.
             return;
         }
         let this = Finish(self);
@@ -249,7 +249,7 @@ impl<H: State> Drop for End<H> {
     }
 }
 
-/// Says that this end is gone, and frees the queue if it was the last.
+/// Marks this end gone, and frees the queue if it was the last end.
 ///
 /// Out of line, but by value: see [`End::shared`].
 ///

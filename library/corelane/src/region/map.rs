@@ -15,7 +15,7 @@ pub(super) const PAGE: usize = 4096;
 const HUGE_PAGE: usize = 2 << 20;
 pub(super) const READ_WRITE: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
 
-/// Where a mapping starts, how long it is, and what kind it turned out to be.
+/// Where a mapping starts, how long it is, and which kind of memory it got.
 type Mapping = (NonNull<u8>, usize, Backing);
 
 /// Reserved huge pages, or else pages that may become huge.
@@ -26,9 +26,9 @@ pub(super) fn huge_pages(size: usize) -> Option<Mapping> {
         unsafe { mmap_anonymous(ptr::null_mut(), len, READ_WRITE, flags) }
     };
     if let Ok(base) = map(MapFlags::PRIVATE | MapFlags::HUGETLB) {
-        // Now, and not by a signal when they are touched, the system says if a control group may
-        // have no more of them. Before Linux 5.14 it can't say.
-        // SAFETY: the mapping has just been made with this length, and holds zeros.
+        // Here the system reports that a control group may have no more such pages; otherwise it
+        // would end the process by a signal when a page is touched. Before Linux 5.14 it can't
+        // report it. SAFETY: the mapping has just been made with this length, and holds zeros.
         let found = unsafe { madvise(base, len, Advice::LinuxPopulateWrite) };
         if matches!(found, Ok(()) | Err(Errno::INVAL)) {
             return Some((NonNull::new(base.cast())?, len, Backing::HugePages));

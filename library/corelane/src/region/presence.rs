@@ -60,15 +60,15 @@ impl Presence {
         side.ends(self.0.load(Ordering::Acquire)) == 1
     }
 
-    /// One more end, made of an existing one. Whether there were fewer than [`MOST_ENDS`]; the new
-    /// end counts also if not.
+    /// One more end, made of an existing one. Returns whether there were fewer than [`MOST_ENDS`].
+    /// The new end counts in any case.
     pub(super) fn enter(&self, side: Side) -> bool {
         // Relaxed: the thread that uses the new end got it from this thread.
         side.ends(self.0.fetch_add(side.one(), Ordering::Relaxed)) < MOST_ENDS
     }
 
-    /// One end less. Whether it was the last one of both sides: then all that others did happens
-    /// before this call returns.
+    /// One end less. Returns whether it was the last end of both sides: then everything that other
+    /// ends did happens before this call returns.
     #[inline]
     pub(super) fn leave(&self, side: Side) -> bool {
         // Release ↔ Acquire in `is_gone` and `is_only`: all that this end did with the queue.

@@ -38,13 +38,13 @@ impl Mapping {
         Self::with(file, len, READ_WRITE)
     }
 
-    /// As [`new`](Self::new). Nothing can be written by this mapping.
+    /// As [`new`](Self::new). The mapping is read-only.
     pub(crate) fn read_only(file: BorrowedFd<'_>, len: usize) -> io::Result<Self> {
         Self::with(file, len, ProtFlags::READ)
     }
 
     fn with(file: BorrowedFd<'_>, len: usize, access: ProtFlags) -> io::Result<Self> {
-        // Its pages are there already: to touch them is a matter of a page table.
+        // The file has its pages already: an access only fills the page table.
         let flags = MapFlags::SHARED | MapFlags::POPULATE;
         // SAFETY: a new mapping at an address of the kernel's choice.
         let base = unsafe { mmap(ptr::null_mut(), len, access, flags, file, 0) }?;
@@ -79,7 +79,7 @@ fn shared_places<H: State>(shape: <H::Slots as Slots>::Shape) -> Places {
 ///
 /// # Safety
 ///
-/// `base` points to memory of [`shared_layout`], which nobody else uses yet.
+/// `base` points to memory of [`shared_layout`], which no other process uses yet.
 pub(crate) unsafe fn found<H: State>(
     base: NonNull<u8>,
     shape: <H::Slots as Slots>::Shape,
@@ -103,7 +103,7 @@ pub(crate) unsafe fn presence<'a>(base: NonNull<u8>) -> &'a Presence {
     unsafe { base.cast().as_ref() }
 }
 
-/// What says that a side is gone.
+/// What marks a side gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Leaves {
     /// Its only end, when it is dropped.
@@ -154,7 +154,7 @@ const HALF: u64 = u32::MAX as u64;
 impl Presence {
     /// What [`take`](Self::take) changes, for [`bury`](Self::bury).
     pub(crate) fn seen(&self) -> u64 {
-        // Acquire ↔ Release in `take`: that the side was taken, before its owner is looked for.
+        // Acquire ↔ Release in `take`: the side is seen taken before its owner is looked for.
         self.0.load(Ordering::Acquire)
     }
 
@@ -183,14 +183,14 @@ impl Presence {
         }
     }
 
-    /// The owners of this side are dead or gone: the side has no end, unless it was taken since
-    /// `seen` was read. Whatever the other side did since.
+    /// The owners of this side are dead or gone: marks the side without an end, unless it was taken
+    /// since `seen` was read. Changes of the other side since then don't matter.
     pub(crate) fn bury(&self, side: Side, seen: u64) -> bool {
         let (half, mut now) = (HALF << side.shift(), seen);
         loop {
             let gone = now & !(ENDS << side.shift());
-            // Release ↔ Acquire in `is_gone`: that the owner was found dead. Relaxed where it
-            // fails: it is tried again.
+            // Release ↔ Acquire in `is_gone`: the owner was found dead. Relaxed where it fails: it
+            // is tried again.
             match self.0.compare_exchange(now, gone, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return true,
                 Err(found) if (found ^ seen) & half == 0 => now = found,

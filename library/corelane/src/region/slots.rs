@@ -1,4 +1,4 @@
-//! What lies in a region: the shared part of an algorithm, and its slots.
+//! The contents of a region: the shared part of an algorithm, and its slots.
 
 use alloc::alloc::Layout;
 use core::alloc::LayoutError;
@@ -111,7 +111,7 @@ impl Attach for Words {
     }
 }
 
-/// Words that are not used, so that what follows the first one begins at a cache line.
+/// Words that are not used, so that the words behind the first one begin at a cache line.
 const WORDS_BEFORE: usize = 7;
 
 /// No slots: the items lie elsewhere.

@@ -3,10 +3,10 @@
 //! `ring`, `ring-rts`, `ring-hts`: the plain ring between several producers and several consumers,
 //! as in DPDK.
 //!
-//! Each side has two counters. A thread advances its side's `head` by compare-and-swap, and so
-//! takes slots that the other side has published. Then it fills or empties these slots. It waits
-//! until its side's `tail` is at the first of its slots. Then it moves `tail` behind its slots, and
-//! so publishes them to the other side. So the threads of a side finish in the order in which they
+//! Each side has two counters. A thread advances its side's `head` by compare-and-swap, which takes
+//! slots that the other side has published. Then it fills or empties these slots. It waits until
+//! its side's `tail` is at the first of its slots. Then it moves `tail` behind its slots, which
+//! publishes them to the other side. So the threads of a side finish in the order in which they
 //! began.
 //!
 #![doc = advice!(literature ring)]

@@ -18,9 +18,9 @@
 //! | memory | rings for N tokens, where N is the [`Config::capacity`], rounded up to a power of two: two words for each. Kept are rings with items, the ring that is filled next, rings that an idle handle is in, and rings that handles have left since the last scan: [about a quarter of the number of handles](super#memory) at most. None is kept for the next burst |
 //! | handles | at most 65,536 a side; cloning one more panics. A handle has a record of 128 bytes, which is used again when the handle is dropped. Cloning aborts the process if there is no memory for it |
 //! | a stopped thread | keeps one ring, or the rings that it was about to free. In a pop it also keeps the item of its position, even if the item is pushed later |
-//! | operations | a push needs a fetch-and-add and an exchange of the slot, and so does a pop. A pop of an empty slot costs a push another try. Each thread that wants to append a ring makes two allocations. A consumer that leaves a ring has a fence and pays for its part of a [scan](super#memory) |
+//! | operations | a push needs a fetch-and-add and an exchange of the slot, and so does a pop. A pop of an empty slot makes a push try once more. Each thread that wants to append a ring makes two allocations. A consumer that leaves a ring runs a fence and a part of a [scan](super#memory) |
 //! | limit | no thread must be stopped in the middle of a call while 2^62 positions of one ring are used |
-//! | machine | must exchange 128 bits at once: AArch64, and x86-64 but for its very first processors. On other machines there is no such queue ([`CapacityError::Unsupported`]) |
+//! | machine | must exchange 128 bits at once: AArch64, and x86-64 except its very first processors. On other machines there is no such queue ([`CapacityError::Unsupported`]) |
 //! | closing | when all consumers are gone, a push says closed as soon as the ring is full |
 //! | paper | A. Morrison, Y. Afek: *Fast Concurrent Queues for x86 Processors* (PPoPP 2013), §4; paper 5, §IV.B and §V.A–B |
 //!

@@ -15,7 +15,7 @@
 //! | memory | rings for N items, where N is the [`Config::capacity`], rounded up to a power of two: a word and the item for each. Kept are rings with items, the ring that is filled next, rings that an idle handle is in, and rings that handles have left since the last scan: [about a quarter of the number of handles](super#memory) at most. None is kept for the next burst |
 //! | handles | at most 65,536 a side; cloning one more panics. A handle has a record of 128 bytes, which is used again when the handle is dropped. Cloning aborts the process if there is no memory for it |
 //! | a stopped thread | keeps one ring, or the rings that it was about to free. It also keeps one slot of its ring, or as many slots as there are consumers if it has found the queue empty. Other threads leave these slots out, and after 16,383 laps never use them again (in a ring of 64, after some 10 ms; a ring that has lost many slots is soon replaced). In a pop it also keeps the item of its position, even if the item is pushed later |
-//! | operations | a push needs a fetch-and-add and an exchange of the slot's word, and so does a pop. A pop of an empty slot costs a push another try. Each thread that wants to append a ring makes two allocations. A consumer that leaves a ring has a fence and pays for its part of a [scan](super#memory) |
+//! | operations | a push needs a fetch-and-add and an exchange of the slot's word, and so does a pop. A pop of an empty slot makes a push try once more. Each thread that wants to append a ring makes two allocations. A consumer that leaves a ring runs a fence and a part of a [scan](super#memory) |
 //! | limit | no thread must be stopped in the middle of a call while 2^47 positions of one ring are used (at 10 ns each, 16 days) |
 //! | closing | when all consumers are gone, a push says closed as soon as the ring is full |
 //! | paper | R. Romanov, N. Koval: *The State-of-the-Art LCRQ Concurrent Queue Algorithm Does NOT Require CAS2* (PPoPP 2023); paper 5, §IV.B and §V.A–B for LCRQ, of which this is the portable form |
@@ -27,8 +27,8 @@
 //!   filling the slot at the same time. Here a slot is used in one lap after the other. Only the
 //!   push of the current lap may fill the slot, and the lap is not over before this push has
 //!   visited the slot: the push fills the slot, or finds that the pop has *given up*, or leaves the
-//!   slot empty. A push or pop of a later lap that finds the current lap not over notes in the slot
-//!   that its own lap is *left out*, and goes on to another position.
+//!   slot empty. If the current lap is not over, a push or pop of a later lap marks its own lap
+//!   *left out* in the slot, and goes on to another position.
 //! - So a push must visit each position. A pop that finds the queue empty moves the counter of
 //!   pushes over the positions that only pops have got (the paper's `fixState`), and visits these
 //!   positions in place of a push.

@@ -16,8 +16,8 @@
 //! to a credit. A scan reads all hazard pointers and frees the retired rings that no hazard pointer
 //! protects. A scan costs one credit for each handle and for each ring that it can't free. So with
 //! up to 8 handles and no idle ones, a scan comes with every leave. With h handles, a scan comes
-//! every h / 8 leaves, or h / 4 if an idle handle is in each remaining ring. An item's part of a
-//! scan does not grow with the number of handles, nor with the number of dropped handles.
+//! every h / 8 leaves, or h / 4 if an idle handle is in each remaining ring. The cost of scans per
+//! item does not grow with the number of handles, nor with the number of dropped handles.
 //!
 //! # Departures from the paper
 //!
@@ -25,8 +25,8 @@
 //!   the ring anew. The paper reads the list's head or tail in each call. Here a producer stays in
 //!   its ring until the ring is closed, and a consumer until its ring is closed and empty. A handle
 //!   that is idle, or whose thread is stopped, keeps its one ring from being freed.
-//! - With epochs instead of hazard pointers, a stopped thread would keep all rings that have been
-//!   retired since.
+//! - With epochs instead of hazard pointers, a stopped thread would keep all rings that are retired
+//!   while it is stopped.
 //! - A pop and a push may meet at one position after the other, and the pop may be first each time.
 //!   After some tries the push closes the ring, and puts its item into a new ring before any pop
 //!   gets there.
@@ -228,7 +228,7 @@ fn count<S: RingSlot>(node: &mut Hazard<Node<S>>, header: &Header<S>) -> usize {
         (node.get().number, node.get().ring.len())
     };
     let ((first, filled), (last, pushed)) = (visit(&header.head), visit(&header.tail));
-    // The ring that it has left may wait for that.
+    // The ring that this handle has left may be waiting for this scan.
     header.domain.reclaim(1);
     match last.wrapping_sub(first) as usize {
         0 => filled,
@@ -311,14 +311,14 @@ pub struct Consumer<S: RingSlot> {
     node: Hazard<Node<S>>,
     end: End<Header<S>>,
     /// Whether the handle is new, or its last pop found no item. Then a pop takes no position until
-    /// the ring has an item: a pop that finds no item costs a push its position.
+    /// the ring has an item: a pop that finds no item makes a push lose its position.
     looks_first: bool,
     distance: Distance,
     /// Items popped so far, by which `distance` knows a stream.
     popped: u64,
 }
 
-/// A consumer that pops this number of items from one catch-up to the next is far enough behind.
+/// A consumer that pops this number of items before it catches up again is far enough behind.
 const FAR_BEHIND: u64 = 256;
 
 impl<S: RingSlot> Producer<S> {

@@ -304,8 +304,8 @@ impl<'a> Indices<'a> {
         self.counters.tail.fetch_add(1, Ordering::AcqRel)
     }
 
-    /// Raises the threshold, so that takers find what is in the ring. Relaxed: positions carry all
-    /// that has to be known of the threshold.
+    /// Raises the threshold, so that takers find what is in the ring. Relaxed: the positions order
+    /// it (see the proof).
     #[inline]
     fn raise_threshold(self) {
         let highest = self.entries.highest;

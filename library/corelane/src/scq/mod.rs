@@ -2,8 +2,8 @@
 //!
 //! The slots are in no order. Two rings of indices list the filled slots, oldest first, and the
 //! free slots. A push takes an index from the free ring, fills its slot, and puts the index into
-//! the filled ring. A pop does the opposite. Each ring has room for twice all indices, so it is
-//! never full. Threads get positions by fetch-and-add.
+//! the filled ring. A pop does the opposite. Each ring has twice as many places as there are
+//! indices, so it is never full. Threads get positions by fetch-and-add.
 //!
 #![doc = advice!(scq)]
 //!
@@ -15,7 +15,7 @@
 //! | guarantee | lock-free while fewer threads are stopped in the middle of a call than there are slots; first in first out (linearizable) |
 //! | capacity | N, the number of slots: as asked, rounded up to a power of two; all usable, except one for each thread in the middle of a call |
 //! | memory | 32 bytes for each slot besides the items |
-//! | a stopped thread | keeps its slot, and the item in it; all others go on while a slot is left. If as many threads are stopped as there are slots, all pushes say [`Busy`](TryPushError::Busy) and all pops [`Empty`](TryPopError::Empty), until a stopped thread goes on. With one slot, one stopped thread suffices |
+//! | a stopped thread | keeps its slot, and the item in it; all other threads continue while a slot is left. If as many threads are stopped as there are slots, all pushes say [`Busy`](TryPushError::Busy) and all pops [`Empty`](TryPopError::Empty), until a stopped thread goes on. With one slot, one stopped thread suffices |
 //! | handles | at most 65,536 a side; cloning one more panics |
 //! | operations | for each push and each pop two fetch-and-adds, one compare-and-swap and one *or*, all locked; in a call after a failed call, a compare-and-swap instead of the first fetch-and-add; more while the sides meet. The first failed push of a new handle reads all entries, a later one only the entries popped since: some 5 ns a slot, so 5 ms for a million slots |
 //! | paper | J. Wang: *High Performance and Dependable Asynchronous Communication on Multi-Core Systems* (2024), §2.2 (P2, P3), §3.7.2; R. Nikolaev: *A Scalable, Portable, and Memory-Efficient Lock-Free FIFO Queue* (DISC 2019) |
@@ -29,12 +29,12 @@
 //!   gives the position up. So a failed call costs a thousand times as much as in other queues
 //!   (Wang 2024, §2.6.2.2). With the feature `literature`, `delayed_queue` makes such a queue. Here
 //!   the first failed push after a pop reads each entry that its handle hasn't seen filled.
-//! - A thread that takes an index and a thread that puts one may meet at one position after the
-//!   other: the first visitor marks the position visited, and the second visitor tries the next
-//!   position. A threshold ends this (Wang 2024, §2.2): after a number of positions without an
-//!   index no thread takes another position until an index has been put. The paper's threshold
-//!   suffices for at most as many threads as slots. The threshold here suffices for as many threads
-//!   as there may be handles.
+//! - Two threads meet at each position: one takes an index there, the other puts one. If the taking
+//!   thread comes first, it marks the position visited, and both try their next positions. This
+//!   could go on for ever. A threshold ends it (Wang 2024, §2.2): after a number of positions
+//!   without an index no thread takes another position until an index has been put. The paper's
+//!   threshold suffices for at most as many threads as slots. The threshold here suffices for as
+//!   many threads as there may be handles.
 //! - A push says [`Full`](TryPushError::Full) only if all slots hold items and no pop is about to
 //!   take one. If no slot is free, but other threads hold slots in unfinished calls, the push says
 //!   [`Busy`](TryPushError::Busy). The paper's push says full then too, though fewer items may be
@@ -258,7 +258,7 @@ fn with_looks<T: Send>(
     ))
 }
 
-/// A hold on the queue.
+/// A part of a handle: its access to the queue.
 type Side<T> = End<Header<T>>;
 
 impl<T> Side<T> {
@@ -297,8 +297,8 @@ pub struct Consumer<T> {
     popped: u64,
 }
 
-/// A thread that moves this number of items from one catch-up with the other side to the next is
-/// far enough behind.
+/// A thread that moves this number of items before it catches up with the other side again is far
+/// enough behind.
 const FAR_BEHIND: u64 = 256;
 
 impl<T> Producer<T> {

@@ -1,8 +1,8 @@
-//! A ring for processes: a producer that goes on after another one, and consumers of which each
-//! gets all items.
+//! A ring for processes: a producer that continues after another one, and consumers that each get
+//! all items.
 //!
 //! A process takes the producer's side by a lock that the system gives back when its owner has
-//! ended. So all that the owner did happens before.
+//! ended. So everything that the owner did happens before.
 
 use core::cell::Cell;
 
@@ -13,7 +13,7 @@ use crate::queue::{CapacityError, Config};
 use crate::region::End;
 
 impl<T: Plain> Producer<T> {
-    /// Goes on as the only producer, behind the last item that was published. No other thread may
+    /// Continues as the only producer, behind the last item that was published. No other thread may
     /// use this side of the ring any more.
     pub(crate) fn resume(end: End<Header<T>>) -> Self {
         // Relaxed, all: see above.
@@ -24,7 +24,7 @@ impl<T: Plain> Producer<T> {
         // the ring since.
         let since = (0..NOTED).rev().find(|&i| is_there(tail.wrapping_add(i)));
         let write = tail.wrapping_add(since.map_or(0, |last| last + 1));
-        // The next one that goes on looks from here.
+        // The next producer that continues starts its look here.
         end.header().tail.store(write, Ordering::Relaxed);
         Self { write, is_alone: Cell::new(true), end }
     }
@@ -37,7 +37,8 @@ impl<T: Plain> Producer<T> {
 }
 
 impl<T: Plain> Consumer<T> {
-    /// Gets all items from `begin` on, or that are pushed from now on, whatever others get.
+    /// Gets all items from `begin` on, or all items that are pushed from now on, also those that
+    /// other consumers get.
     pub(crate) fn watch(end: End<Header<T>>, begin: Option<u64>) -> Self {
         let read = begin.unwrap_or_else(|| Self::next(&end));
         Self { read, lost: 0, is_watching: true, is_alone: Cell::new(true), end }
@@ -45,7 +46,7 @@ impl<T: Plain> Consumer<T> {
 
     /// The position of the next item.
     fn next(end: &End<Header<T>>) -> u64 {
-        // Relaxed, all: to begin with a later item is no mistake, if it was pushed at the same
+        // Relaxed, all: the handle may begin with a later item, if that was pushed at the same
         // time.
         let (slots, tail) = (end.slots(), end.header().tail.load(Ordering::Relaxed));
         let is_to_come = |position| {
@@ -80,7 +81,7 @@ impl<T: Plain> Heir<T> {
         Ok((Self(tx), Self(rx)))
     }
 
-    /// Goes on as the producer.
+    /// Continues as the producer.
     pub fn producer(self) -> Producer<T> {
         Producer::resume(self.0)
     }

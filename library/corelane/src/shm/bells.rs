@@ -1,7 +1,8 @@
 //! Where processes sleep: a word of the lane for each side, on which the kernel lets a thread
 //! sleep.
 //!
-//! [`wait::word`](crate::wait::word) says what is stored there; here are the calls of the system.
+//! [`wait::word`](crate::wait::word) defines the contents of the word. This module has the system
+//! calls.
 
 use alloc::sync::Arc;
 use core::cell::Cell;
@@ -24,10 +25,11 @@ use crate::wait::sealed::{self, Rings};
 use crate::wait::thread::is_over;
 use crate::wait::word::{Knows, SLEEPERS, Sleeper};
 
-/// First time after which a sleeper looks whether the other process lives. The next times double. A
-/// timer that is due sooner than others of its core costs as much as the sleep.
+/// The time after which a sleeper first checks whether the other process lives. The following
+/// intervals double. With a shorter time a sleep would cost twice as much: a timer that is due
+/// sooner than the others of its core costs as much as the sleep.
 const FIRST_LOOK: Duration = Duration::from_millis(64);
-/// Without a fence a ring may be lost, so a sleeper looks again soon.
+/// Without a fence a wake-up may be lost, so a sleeper looks again soon.
 pub(super) const UNFENCED: Duration = Duration::from_millis(1);
 /// The longest of these times.
 pub(super) const LAST_LOOK: Duration = Duration::from_secs(1);
@@ -59,30 +61,30 @@ impl Link {
         unsafe { presence(self.queue()) }
     }
 
-    /// Closes the side if its owners are dead. Whether it has.
+    /// Closes the side if its owners are dead. Returns whether it has.
     pub(super) fn bury(&self, side: Side) -> bool {
         let epoch = self.close_if_free(side);
         if let Some(epoch) = epoch {
-            // Relaxed: it is only told to the user.
+            // Relaxed: it is only for the user.
             self.header().died[side as usize].store(epoch + 1, Ordering::Relaxed);
         }
         epoch.is_some()
     }
 
-    /// Closes the side if nobody has it any more, and returns its epoch.
+    /// Closes the side if no process has it any more, and returns its epoch.
     pub(super) fn close_if_free(&self, side: Side) -> Option<u64> {
         let presence = self.presence();
         let seen = presence.seen();
         let epoch = Presence::epoch(side, seen);
         let seats = self.seats[side as usize];
-        // Nobody has taken it yet, or it is closed already.
+        // No process has taken it yet, or it is closed already.
         if epoch == 0 || Presence::was_gone(side, seen) || seats.are_taken(self.file.as_fd()) {
             return None;
         }
         presence.bury(side, seen).then_some(epoch)
     }
 
-    /// What is known of the owner of a side.
+    /// The state of the owner of a side, as far as it is known.
     pub(super) fn peer(&self, side: Side) -> Peer {
         self.bury(side);
         let seen = self.presence().seen();
@@ -113,7 +115,7 @@ pub(super) struct Word {
     /// In memory that stays mapped.
     word: NonNull<AtomicU32>,
     knows: Knows,
-    /// Threads that a ring wakes.
+    /// The number of threads that a push or pop wakes.
     wakes: u32,
 }
 
@@ -178,7 +180,7 @@ impl Word {
 pub struct Bell {
     /// In the memory that `link` keeps mapped.
     word: Word,
-    /// When this side looks next whether the other process lives, and the time until then.
+    /// When this side next checks whether the other process lives, and the time until then.
     pub(super) next_look: Cell<(Option<Instant>, Duration)>,
     /// The side that sleeps here.
     pub(super) sleeper: Side,
@@ -191,7 +193,7 @@ impl Bells {
         let Header { items, room, .. } = link.header();
         // SAFETY: both words are in the lane.
         let (items, room) = unsafe {
-            // All, because a thread may still watch for a task that is gone.
+            // Wakes all threads, because one of them may still sleep for a task that is gone.
             let bell =
                 |side, word: &Padded<AtomicU32>| Bell::new(link, side, NonNull::from(&word.0), ALL);
             (bell(Side::Consumer, items), bell(Side::Producer, room))
@@ -199,14 +201,13 @@ impl Bells {
         Self { items, room, side, _seat: seat }
     }
 
-    /// Wakes all that sleep, so that they see that an owner has come or gone.
+    /// Wakes all sleepers, so that they see that an owner has come or gone.
     fn ring(&self) {
         self.items.word.ring_for_all();
         self.room.word.ring_for_all();
     }
 
-    /// Of an owner that has come: for a thread that waits for it, or for the room that has come
-    /// back.
+    /// Rings for a new owner: a thread may wait for the owner, or for the room that has come back.
     pub(super) fn rung(self) -> Self {
         self.ring();
         self
@@ -268,7 +269,7 @@ impl Bell {
         self.word.get()
     }
 
-    /// Wakes all that sleep here, so that they see that an owner has come or gone.
+    /// Wakes all sleepers of this bell, so that they see that an owner has come or gone.
     pub(super) fn ring_for_all(&self) {
         self.word.ring_for_all();
     }
@@ -281,13 +282,13 @@ impl Bell {
     /// Sleeps until the word changes, for at most `time`.
     fn nap(&self, sleeper: Sleeper, time: Duration) {
         let time = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() };
-        // Also ends without a ring: then the caller looks again.
+        // Also ends without a wake-up: then the caller looks again.
         let _ = futex::wait(self.word(), futex::Flags::empty(), sleeper.word, Some(&time));
     }
 
     /// Closes the other side if its process is dead, unless it is too early for a look. Returns the
-    /// time until the next look, or 0 if the side was closed. The time goes on from one wait to the
-    /// next: short ones find out, too.
+    /// time until the next look, or 0 if the side was closed. The time is kept from one wait to the
+    /// next, so a dead process is found by short waits, too.
     pub(super) fn look_after_peer(&self) -> Duration {
         let now = Instant::now();
         let (next, interval) = self.next_look.get();
@@ -301,7 +302,7 @@ impl Bell {
         after
     }
 
-    /// What is known of the other side.
+    /// The state of the other side, as far as it is known.
     pub(super) fn peer(&self) -> Peer {
         self.link.peer(self.sleeper.other())
     }
@@ -359,7 +360,7 @@ impl Rings for Bell {
             }
         }
         if sleeper.leave(self.word()) && self.word.wakes == ONE {
-            // For another one that sleeps.
+            // For another sleeper.
             self.ring();
         }
         None

@@ -83,12 +83,13 @@ impl<T: Item> Kind for All<T> {
 }
 
 impl<T: Item> Broadcast<T> {
-    /// A receiving side that can't write to the memory of the lane, not even by mistake: it is
-    /// mapped to be read. It begins with the next item.
+    /// A receiving side that can't write to the memory of the lane, not even by mistake: the
+    /// mapping is read-only. It begins with the next item.
     ///
-    /// Nobody knows of it, and nobody wakes it: a call that waits naps for 50 microseconds at
-    /// first, and then up to a millisecond. It sees that the publisher has left, but not that it
-    /// has died: [`has_peer`](Reader::has_peer) asks for that.
+    /// It can't announce itself, so no producer wakes it: a call that waits sleeps for 50
+    /// microseconds at first, and later for up to a millisecond, and looks again. It sees that the
+    /// publisher has left, but not that it has died: [`has_peer`](Reader::has_peer) checks for
+    /// that.
     ///
     /// ```
     /// use corelane::shm::Broadcast;
@@ -102,7 +103,7 @@ impl<T: Item> Broadcast<T> {
     ///
     /// # Errors
     ///
-    /// As [`open`](Self::open). The descriptor may be one that is only for reading.
+    /// As [`open`](Self::open). A read-only descriptor suffices.
     pub fn read_only(file: impl AsFd) -> Result<Reader<T>, Error> {
         sealed_len(file.as_fd())?;
         let file = reopen_to_read(file.as_fd())?;
@@ -127,7 +128,7 @@ impl<T: Item> Reader<T> {
     }
 }
 
-/// Of a process that can only read: it naps, because nobody knows that it sleeps.
+/// For a process that can only read: it sleeps for short times, because it can't announce itself.
 #[derive(Debug)]
 pub struct Naps {
     none: Silent,

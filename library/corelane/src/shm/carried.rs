@@ -15,7 +15,7 @@ use crate::region::shared::{Leaves, found, join, shared_layout};
 use crate::region::{Attach, End, Slots, State};
 use crate::{line_ring, record_ring, wait};
 
-/// What processes can send each other: plain data for which every pattern of bits is a value.
+/// Data that processes can send each other: plain data for which every pattern of bits is a value.
 ///
 /// Numbers, arrays of them, and structs without padding that derive `zerocopy`'s `IntoBytes`,
 /// `FromBytes` and `Immutable`.
@@ -45,13 +45,13 @@ pub trait Carried: Kind {}
 
 impl<T: Kind + ?Sized> Carried for T {}
 
-/// What a lane was asked for.
+/// The sizes for which a lane was made.
 #[derive(Debug, Clone, Copy)]
 pub struct Sizes {
     /// Items, or bytes of records.
     pub capacity: usize,
-    /// Of records: bytes of the longest one, or 0, then it follows from the capacity. Of
-    /// [`Many`](super::Many): how many producers. Of other items: 0.
+    /// For records: bytes of the longest one; if it is 0, the length follows from the capacity. For
+    /// [`Many`](super::Many): the number of producers. For other items: 0.
     pub longest: usize,
 }
 
@@ -85,10 +85,10 @@ pub trait Kind {
     ///
     /// # Safety
     ///
-    /// The lane has room for the queue, and nobody else has it yet.
+    /// The lane has room for the queue, and no other process has it yet.
     unsafe fn found(link: &Link, sizes: Sizes) -> Result<(), CapacityError>;
 
-    /// Goes on as the producer.
+    /// Continues as the producer.
     ///
     /// # Safety
     ///
@@ -96,8 +96,8 @@ pub trait Kind {
     unsafe fn producer(link: &Arc<Link>, sizes: Sizes, seat: Seat)
     -> Result<Self::Producer, Error>;
 
-    /// Where a consumer begins that gets all items from now on. Asked before it has its seat: a
-    /// producer that finds the seat taken pushes behind that.
+    /// Where a consumer begins that gets all items from now on. Read before the consumer has its
+    /// seat: a producer that finds this seat taken pushes behind this position.
     ///
     /// # Safety
     ///
@@ -106,7 +106,7 @@ pub trait Kind {
         Ok(0)
     }
 
-    /// Goes on as the consumer, which may begin at `begin`.
+    /// Continues as the consumer, which may begin at `begin`.
     ///
     /// # Safety
     ///

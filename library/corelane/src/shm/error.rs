@@ -32,7 +32,7 @@ pub enum Error {
         /// Bytes that the limit leaves.
         left: u64,
     },
-    /// The descriptor is none of a lane.
+    /// The descriptor is not that of a lane.
     NotALane,
     /// The lane was made for something else.
     Differs {
@@ -43,13 +43,13 @@ pub enum Error {
         /// What the lane has.
         found: u64,
     },
-    /// A process that lives has this side.
+    /// A live process has this side.
     Taken(Side),
     /// Live processes have all sending sides.
     AllTaken(usize),
-    /// The process that listens gives this one no lane.
+    /// The process that listens doesn't give this process a lane.
     Refused,
-    /// The lane's memory holds what no process of this library writes.
+    /// The lane's memory has contents that no process of this library writes.
     Corrupt,
 }
 

@@ -12,11 +12,11 @@ use rustix::io::retry_on_intr;
 use super::error::{Error, system};
 use super::limits;
 
-/// Nobody can make the file shorter or longer, or take this back.
+/// No process can make the file shorter or longer, or remove these seals.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
-/// Bytes for which the system looks at once. On some systems a signal undoes a whole call. A piece
-/// is small enough for the time between frequent signals.
+/// Bytes that one call allocates. On some systems a signal undoes a whole call. A piece is small
+/// enough for the time between frequent signals.
 const PIECE: usize = 256 << 10;
 
 /// A new file of `len` bytes, which are zeros.
@@ -24,7 +24,7 @@ pub(super) fn create(len: usize) -> Result<OwnedFd, Error> {
     limits::check(len as u64)?;
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let file = system("a memory file (memfd_create)", memfd_create("corelane", flags))?;
-    // Now, and not when it is touched, the system says if there is no memory.
+    // So the system reports here, and not at an access, if there is no memory.
     for from in (0..len).step_by(PIECE) {
         let piece = PIECE.min(len - from) as u64;
         let fill = || fallocate(&file, FallocateFlags::empty(), from as u64, piece);
@@ -44,7 +44,7 @@ pub(super) fn sealed_len(file: BorrowedFd<'_>) -> Result<usize, Error> {
     usize::try_from(len).map_err(|_| Error::NotALane)
 }
 
-/// Refuses a file whose memory would have to be found when it is touched.
+/// Refuses a file whose memory is not allocated yet.
 pub(super) fn check_filled(file: BorrowedFd<'_>, len: usize) -> Result<(), Error> {
     /// Bytes of a block, as the system counts them.
     const BLOCK: u64 = 512;
@@ -60,7 +60,7 @@ pub(super) fn reopen(file: BorrowedFd<'_>) -> Result<OwnedFd, Error> {
     reopen_for(file, OFlags::RDWR)
 }
 
-/// The same, to be read only.
+/// The same, for reading only.
 pub(super) fn reopen_to_read(file: BorrowedFd<'_>) -> Result<OwnedFd, Error> {
     reopen_for(file, OFlags::RDONLY)
 }
@@ -81,7 +81,7 @@ pub struct Seats {
 }
 
 impl Seats {
-    /// Whether a live process has one of them. `file` is none that has taken a seat.
+    /// Whether a live process has one of them. `file` must not be one that has taken a seat.
     pub(super) fn are_taken(self, file: BorrowedFd<'_>) -> bool {
         let mut found = bytes(self.first, self.count, libc::F_WRLCK);
         // If the system can't tell, the process counts as alive.
@@ -92,7 +92,7 @@ impl Seats {
     ///
     /// # Errors
     ///
-    /// If the system says so.
+    /// If the system refuses the lock.
     pub(super) fn take(self, file: BorrowedFd<'_>) -> Result<Option<Seat>, Error> {
         let file = reopen(file)?;
         let kind = if self.is_shared { libc::F_RDLCK } else { libc::F_WRLCK };
@@ -110,10 +110,10 @@ impl Seats {
     }
 }
 
-/// A seat, which this process has until it dies or drops this.
+/// A seat, which this process has until it ends or drops this.
 ///
-/// It is a lock of an open file description on one byte of the file. The kernel takes it back when
-/// the process ends, whatever ends it.
+/// It is a lock of an open file description on one byte of the file. The kernel releases it when
+/// the process ends, however it ends.
 #[derive(Debug)]
 pub struct Seat {
     /// Has the lock.
@@ -125,7 +125,8 @@ pub struct Seat {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        // Also if a child process that was forked just now has the description, too. It can't fail.
+        // This works also if a child process that was just forked has the description, too. It
+        // can't fail.
         let mut free = bytes(self.byte, 1, libc::F_UNLCK);
         let _ = lock(self.file.as_fd(), libc::F_OFD_SETLK, &mut free);
     }

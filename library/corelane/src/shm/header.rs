@@ -1,10 +1,10 @@
-//! What lies at the start of a lane's memory: what the lane is for, and where its processes sleep.
+//! The start of a lane's memory: what the lane is for, and where its processes sleep.
 //!
 //! | bytes | |
 //! |---|---|
 //! | 0 to 71 | nine words of 8 bytes: "corelane", version of the layout, "linering", "records", "lanes" or "seqring", size and alignment of an item, a hash of its name, capacity, longest record, number of lanes or 0, length of the file |
 //! | 72 to 87 | the last epochs, plus 1, in which the owner of each side was found dead |
-//! | 128 to 131 | where the consumer sleeps, a futex: bits 0 to 11 how many sleep; bit 12: the producer must have a fence before it looks; bits 13 to 31 how often it was rung |
+//! | 128 to 131 | where the consumer sleeps, a futex: bits 0 to 11 how many sleep; bit 12: the producer must run a fence before it reads this word; bits 13 to 31 how often a sleeper was woken |
 //! | 256 to 259 | the same of the producer |
 //! | 4096 on | the queue: presence (8 bytes), then at multiples of 128 the variables: of items `read`, `popped`, `first`, of records `read`, `popped`, `pushed`, `first`, of lanes `used` and then `head` and `read` of each, of a seqring `tail` and `head`; then the lines, words or slots (a stamp and the words of an item). Behind the slots of lanes, a futex for each producer, at multiples of 128 |
 
@@ -72,7 +72,7 @@ impl About {
         ])
     }
 
-    /// What a lane says that it is for. Read once: another process may change it.
+    /// What a lane is for, by its header. Read once: another process may change it.
     ///
     /// # Errors
     ///
@@ -100,7 +100,7 @@ impl About {
     ///
     /// # Errors
     ///
-    /// If not: the first difference.
+    /// If it is not: the first difference.
     pub(super) fn check(&self, expected: &Self) -> Result<(), Error> {
         let pairs = FIELDS.iter().zip(expected.0).zip(self.0);
         let mut differing = pairs.filter(|((_, expected), found)| expected != found);
@@ -113,7 +113,7 @@ impl About {
 }
 
 impl Header {
-    /// Says what the lane is for, in memory that nobody else uses yet.
+    /// Writes what the lane is for, into memory that no other process uses yet.
     pub(super) fn write(&self, about: &About) {
         for (word, value) in self.about.iter().zip(about.0) {
             // Relaxed: the descriptor is passed on afterwards.

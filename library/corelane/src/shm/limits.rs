@@ -1,4 +1,5 @@
-//! Limits of memory, asked before: the system ends a process that goes beyond one by a signal.
+//! Limits of memory, which are checked first: the system ends a process that exceeds one by a
+//! signal.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use rustix::system::sysinfo;
 use super::error::Error;
 use crate::CapacityError;
 
-/// Refuses a lane that can't have its memory.
+/// Refuses a lane for which a limit leaves too little memory.
 pub(super) fn check(needed: u64) -> Result<(), Error> {
     let ask = |limit, left: Option<u64>| match left {
         Some(left) if left < needed => Err(Error::Limit { limit, needed, left }),
@@ -36,13 +37,14 @@ struct Hierarchy {
     /// As an error tells it.
     name: &'static str,
     file_system: &'static str,
-    /// An option with which it is mounted, and which its line in `/proc/self/cgroup` has.
+    /// A mount option, which is also in its line of `/proc/self/cgroup`.
     controller: &'static str,
     limit: &'static str,
     used: &'static str,
     /// Limit and use of swap.
     swap: Option<[&'static str; 2]>,
-    /// In `memory.stat`: what the system takes from the group before it ends a process.
+    /// In `memory.stat`: the memory that the system reclaims from the group before it ends a
+    /// process.
     caches: [&'static str; 3],
 }
 
@@ -68,8 +70,8 @@ const HIERARCHIES: [Hierarchy; 2] = [
 ];
 
 impl Hierarchy {
-    /// The group of this process and those that it is in, as `/proc/self/cgroup` and
-    /// `/proc/self/mountinfo` tell them.
+    /// The control group of this process and its parents, by `/proc/self/cgroup` and
+    /// `/proc/self/mountinfo`.
     fn groups(&self, groups: &str, mounts: &str) -> Vec<PathBuf> {
         let has_controller = |list: &str| list.split(',').any(|name| name == self.controller);
         let own = groups.lines().find_map(|line| {
@@ -85,14 +87,14 @@ impl Hierarchy {
             is_this.then_some((place.next()?, Path::new(place.next()?)))
         });
         let (Some(own), Some((root, mount))) = (own, mounted) else { return Vec::new() };
-        // A group outside of what is mounted can't be seen.
+        // A group outside of the mounted hierarchy can't be seen.
         let own = mount.join(Path::new(own).strip_prefix(root).unwrap_or(Path::new("")));
         let above = own.ancestors().take_while(|group| group.starts_with(mount));
         above.map(Path::to_owned).collect()
     }
 
-    /// What a group can still have if all goes that can: its caches, and into swap. `None` without
-    /// a limit.
+    /// The memory that a group can still get if the system reclaims its caches and swaps. `None`
+    /// without a limit.
     fn left(&self, group: &Path, free_swap: u64) -> Option<u64> {
         let text = |name| fs::read_to_string(group.join(name)).ok();
         let value = |name| text(name)?.trim().parse::<u64>().ok();
@@ -105,7 +107,7 @@ impl Hierarchy {
     }
 }
 
-/// The number behind this name, in a file that has one in each line.
+/// The number behind this name, in a file with a name and a number in each line.
 fn number(text: &str, name: &str) -> Option<u64> {
     let mut lines = text.lines().map(str::split_whitespace);
     let mut line = lines.find(|line| line.clone().next() == Some(name))?;

@@ -1,4 +1,4 @@
-//! Lanes that are handed over by a Unix socket.
+//! Lanes that are handed out at a Unix socket.
 
 use core::fmt;
 use core::mem::MaybeUninit;
@@ -26,8 +26,8 @@ use super::error::{Error, system};
 use super::{Carried, Lane};
 use crate::memory::Mutex;
 
-/// How long a client may take to ask, and to take what it is offered, and a process that listens at
-/// a path to begin.
+/// How long a client may take to ask, and to open a lane; and how long a process at a path may take
+/// until it listens.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Most clients that a listener waits for at a time. Each of them has a descriptor.
 const MOST: usize = 64;
@@ -67,7 +67,7 @@ pub struct Listener {
     /// Removed with the listener.
     path: Option<PathBuf>,
     allows: Box<dyn Fn(&Client) -> bool + Send + Sync>,
-    /// Those that are allowed and have not asked yet. The oldest is the first.
+    /// Clients that are allowed and have not asked yet. The oldest is the first.
     silent: Mutex<Vec<Silent>>,
 }
 
@@ -103,8 +103,8 @@ impl Listener {
         Self::new(system("to listen at the name", bound)?, None)
     }
 
-    /// Listens at a path, where it makes a socket. If a process that was killed has left one there,
-    /// it takes its place.
+    /// Listens at a path, where it makes a socket. The socket of a killed process at this path is
+    /// replaced.
     ///
     /// # Errors
     ///
@@ -124,8 +124,8 @@ impl Listener {
         Ok(listener)
     }
 
-    /// Chooses which processes get lanes. Without this, those of the same user. It is asked as soon
-    /// as a process connects, about one process at a time.
+    /// Chooses which processes get lanes. By default, those of the same user. `allows` is called as
+    /// soon as a process connects, for one process at a time.
     #[must_use]
     pub fn allow(mut self, allows: impl Fn(&Client) -> bool + Send + Sync + 'static) -> Self {
         self.allows = Box::new(allows);
@@ -133,11 +133,11 @@ impl Listener {
     }
 
     /// Waits for a process that asks for a lane, and gives it this one. Returns when that process
-    /// has opened it.
+    /// has opened the lane.
     ///
-    /// Processes that are not allowed to have it are told so as soon as they connect. One that is
-    /// allowed and doesn't ask keeps no other waiting. One that asks has a second to open the lane.
-    /// Several threads may hand out lanes.
+    /// Processes that are not allowed to have the lane are rejected as soon as they connect. An
+    /// allowed process that doesn't ask delays no other. A process that asks has a second to open
+    /// the lane. Several threads may hand out lanes.
     ///
     /// # Errors
     ///
@@ -151,7 +151,8 @@ impl Listener {
         }
     }
 
-    /// The next client that asks. One thread waits for all clients, and other threads for that one.
+    /// The next client that asks. One thread waits for all clients, and the other threads wait for
+    /// this thread.
     fn next(&self) -> Result<(UnixStream, Client), Error> {
         let mut silent = self.silent.lock();
         loop {
@@ -174,7 +175,8 @@ impl Listener {
         }
     }
 
-    /// Lets a client ask if it is allowed to have a lane. If there are too many, the oldest goes.
+    /// Lets a client ask if it is allowed to have a lane. If there are too many clients, the oldest
+    /// is dropped.
     fn accept(&self, silent: &mut Vec<Silent>) -> Result<(), Error> {
         let stream = match self.socket.accept() {
             Ok((stream, _)) => stream,
@@ -183,7 +185,7 @@ impl Listener {
         };
         let client = system("the user of a process that asks", client(&stream))?;
         if !(self.allows)(&client) {
-            // Without a wait: what goes wrong with one client is no reason to stop.
+            // Without a wait: an error of one client is no reason to stop.
             let _ = send(&stream, REFUSED, None);
             return Ok(());
         }
@@ -224,7 +226,7 @@ fn input(file: BorrowedFd<'_>) -> PollFd<'_> {
     PollFd::from_borrowed_fd(file, PollFlags::IN)
 }
 
-/// Waits until one of them has something to read, or until then. May end sooner.
+/// Waits until one of them has something to read, or until this time. May end sooner.
 fn wait(files: &mut [PollFd<'_>], until: Option<Instant>) -> io::Result<()> {
     let left = until.map(|until| until.saturating_duration_since(Instant::now()));
     let left = left.map(|left| Timespec {
@@ -246,7 +248,8 @@ impl<T: Carried + ?Sized> Lane<T> {
     /// Asks the process that listens at this name for a lane: see [`Listener::bind`]. Waits for its
     /// answer.
     ///
-    /// Anybody may listen at a name. So the process must be of the same user, or of the root user.
+    /// Any process may listen at a name. So the process must be of the same user, or of the root
+    /// user.
     ///
     /// # Errors
     ///
@@ -263,7 +266,7 @@ impl<T: Carried + ?Sized> Lane<T> {
     }
 
     /// As [`connect`](Self::connect), for a path: see [`Listener::bind_path`]. The process may be
-    /// of any user: the directory says whose sockets are in it.
+    /// of any user: the permissions of the directory decide which users can listen there.
     ///
     /// # Errors
     ///
@@ -276,7 +279,7 @@ impl<T: Carried + ?Sized> Lane<T> {
         const LANE: &str = "a lane from the process that listens";
         let asked = stream.write_all(&ASK);
         match asked {
-            // Perhaps it has refused already.
+            // The listener has perhaps refused already.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
             asked => system(LANE, asked)?,
         }
@@ -321,7 +324,7 @@ fn address(name: &str) -> io::Result<SocketAddr> {
     SocketAddr::from_abstract_name(format!("corelane/{name}"))
 }
 
-/// Makes a socket at `path`, also in the place of one at which nobody listens any more.
+/// Makes a socket at `path`, also in the place of one at which no process listens any more.
 fn bind_or_replace(path: &Path) -> io::Result<UnixListener> {
     // One process at a time: another one may be about to replace the same socket.
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -343,7 +346,7 @@ fn bind_or_replace(path: &Path) -> io::Result<UnixListener> {
         bound => return bound,
     }
     match knock(path) {
-        // It listens, perhaps to more than it can answer.
+        // A process listens, and has perhaps more connections than it can answer.
         Ok(()) | Err(Errno::AGAIN) => Err(io::ErrorKind::AddrInUse.into()),
         Err(Errno::CONNREFUSED) => {
             fs::remove_file(path)?;
@@ -353,7 +356,7 @@ fn bind_or_replace(path: &Path) -> io::Result<UnixListener> {
     }
 }
 
-/// Looks whether a process listens, without waiting for it.
+/// Whether a process listens. Doesn't wait for it.
 fn knock(path: &Path) -> Result<(), Errno> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -419,8 +422,8 @@ fn receive(stream: &UnixStream) -> io::Result<Option<OwnedFd>> {
     }
 }
 
-/// Why a descriptor that was sent has not arrived. The system says only that it was cut off, so it
-/// is asked for another one.
+/// Why a descriptor that was sent has not arrived. The system says only that the message was cut
+/// off, so this tries to get another descriptor.
 fn cut_off(stream: &UnixStream) -> io::Error {
     match fcntl_dupfd_cloexec(stream, 0) {
         Err(error) => error.into(),

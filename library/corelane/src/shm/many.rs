@@ -168,7 +168,7 @@ impl Place {
         Self { link: link.clone(), side, seat: Some(seat) }
     }
 
-    /// Gives the seat back, and closes the side if it was the last one.
+    /// Gives the seat back, and closes the side if it was the side's last seat.
     pub(super) fn leave(&mut self) {
         if self.seat.take().is_some() {
             self.link.close_if_free(self.side);
@@ -182,7 +182,7 @@ impl Drop for Place {
     }
 }
 
-/// Where a producer sleeps, and where it rings.
+/// The bells of a producer: one at which it sleeps, and one that it rings.
 #[derive(Debug)]
 pub struct Sending {
     items: Bell,
@@ -224,14 +224,14 @@ impl Drop for Sending {
     }
 }
 
-/// Where a consumer sleeps. It rings after a pop: see [`Taker`].
+/// The bell at which a consumer sleeps. After a pop it rings others: see [`Taker`].
 #[derive(Debug)]
 pub struct Taking {
     items: Bell,
     none: Silent,
 }
 
-/// A bell that is rung elsewhere.
+/// In place of a bell that other code rings.
 #[derive(Debug)]
 pub struct Silent;
 
@@ -314,7 +314,7 @@ impl<T: Item> queue::Consumer for Taker<T> {
 }
 
 impl<T: Item> Taker<T> {
-    /// Slots that a dead consumer had read: their producer may sleep.
+    /// Rings for slots that a dead consumer had read: their producer may sleep.
     fn ring_for_given_back(&mut self) {
         if let Some(lane) = self.queue.given_back() {
             self.rooms[lane].ring();

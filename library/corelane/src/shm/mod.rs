@@ -1,10 +1,10 @@
-//! Lanes between processes: a queue in memory that they share, which survives the death of any of
-//! them.
+//! Lanes between processes: queues in memory that the processes share. They survive the death of
+//! any of these processes.
 //!
 //! A [`Lane`] is a memory file. One process makes it and gives its descriptor to another one, which
-//! opens it: by inheritance, [`Lane::give`], or over a Unix socket, [`Listener`]. Each takes a
-//! side. The handles are those of [`wait`]: they push, pop, wait and sleep as between threads.
-//! Tasks wait by [`pop_async`](Consumer::pop_async), [`push_async`](Producer::push_async),
+//! opens it: by inheritance, [`Lane::give`], or over a Unix socket, [`Listener`]. Each process
+//! takes a side. The handles are those of [`wait`]: they push, pop, wait and sleep as between
+//! threads. Tasks wait by [`pop_async`](Consumer::pop_async), [`push_async`](Producer::push_async),
 //! [`claim_async`](RecordProducer::claim_async).
 //!
 //! ```
@@ -35,8 +35,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Several processes push, and several pop, at [`Lanes`]: jobs for workers, say, of which any may
-//! be killed and started anew.
+//! Several processes push into [`Lanes`], and several pop: jobs for workers, for instance. Each of
+//! them may be killed and started anew.
 //!
 //! ```
 //! use corelane::shm::Lanes;
@@ -54,23 +54,24 @@
 //!
 //! | | queue | takes |
 //! |---|---|---|
-//! | `Lane` of [items](Item) of one type | [`line_ring`] | up to some hundred bytes, which are copied; most of all a few words |
+//! | `Lane` of [items](Item) of one type | [`line_ring`] | up to some hundred bytes, which are copied; best a few words |
 //! | `Lane` of byte records, `[u8]` | [`record_ring`] | records of different lengths, and large ones |
 //! | [`Lanes`] of items of one type | a ring for each producer | as a `Lane` of items, from several producers to several consumers |
-//! | [`Broadcast`] of items of one type | [`seq_ring`] | items that each receiving process gets, or counts as lost if it is too slow: market data |
+//! | [`Broadcast`] of items of one type | [`seq_ring`] | items that each receiving process gets, or counts as lost if the process is too slow: market data |
 //!
 //! # When a process dies
 //!
 //! | | |
 //! |---|---|
-//! | its side | is free as soon as the system has ended the process, however it ended: the kernel gives its lock back. Another process takes it by [`Lane::producer`] or [`Lane::consumer`], and goes on at the same position |
+//! | its side | is free as soon as the system has ended the process, however it ended: the kernel releases its lock. Another process takes the side by [`Lane::producer`] or [`Lane::consumer`], and continues at the same position |
 //! | an item whose push had returned | is popped, once, in order |
 //! | a push that had not returned | has happened or not |
 //! | a pop that had not returned | has happened or not. If it has not, the next consumer pops the item. A slice or a chunk may have happened in part |
-//! | a record that was claimed, or popped and not dropped | is not pushed; is popped again |
-//! | the other side | goes on. A thread that waits finds out within a second, and then sees a queue whose other side is [closed](crate::Consumer::is_closed): pops get what is left. [`peer`](Consumer::peer) says whether the other side left or died, [`wait_for_peer`](Consumer::wait_for_peer) waits for the next one. Calls that don't wait never find out: call `peer` now and then |
-//! | `Lanes` | the next producer goes on in the free lane with the lowest number. A side is closed when the last of its processes has left or is dead; [`has_peer`](ManyConsumer::has_peer) looks. An item that a dead consumer had taken is gone with it, and none that it had not |
-//! | the memory | goes with the last process that has the lane. Nothing lies in a file system |
+//! | a record that was claimed and not committed | is not pushed |
+//! | a record that was popped and not dropped | is popped again |
+//! | the other side | continues. A waiting thread notices within a second, and then finds the other side [closed](crate::Consumer::is_closed): pops get the items that are left. [`peer`](Consumer::peer) says whether the other side left or died, [`wait_for_peer`](Consumer::wait_for_peer) waits for the next one. Calls that don't wait never notice: call `peer` now and then |
+//! | `Lanes` | the next producer continues in the free lane with the lowest number. A side is closed when the last of its processes has left or is dead; [`has_peer`](ManyConsumer::has_peer) checks this. Only the item that a dead consumer had taken is lost with it |
+//! | the memory | is freed when the last process that has the lane ends. No file is left |
 //!
 //! # Trust
 //!
@@ -83,9 +84,9 @@
 //! # Limits
 //!
 //! A `Lane` has one producer and one consumer, a `Broadcast` one producer. `Lanes` keep the order
-//! of each producer's items, and none between producers. A child process that was forked, and has
-//! not called `exec`, keeps the sides of its parent taken as long as it lives; it must not use or
-//! drop their handles, nor wait for lanes in tasks. Processes on 64-bit Linux with `/proc`.
+//! of each producer's items, and no order between producers. A child process that was forked, and
+//! has not called `exec`, keeps the sides of its parent taken as long as it lives; it must not use
+//! or drop their handles, nor wait for lanes in tasks. Lanes need 64-bit Linux with `/proc`.
 
 mod bells;
 mod broadcast;
@@ -127,9 +128,8 @@ use header::{About, QUEUE_AT};
 pub use many::Many;
 use parts::{Bells, Heard, Naps, Sending, Taker, Taking};
 
-/// What the types of the handles are made of: the queues of [`Lanes`], and where handles sleep and
-/// what they ring, as [`wait::Local`] for handles in one process. No program has to name these
-/// types.
+/// Parts of the handles' types: the queues of [`Lanes`], and the bells of the handles, as
+/// [`wait::Local`] for handles in one process. No program has to name these types.
 pub mod parts {
     pub use super::bells::Bells;
     pub use super::broadcast::{Heard, Naps};
@@ -193,7 +193,7 @@ pub type Publisher<T> = wait::Producer<seq_ring::Producer<T>, Heard>;
 /// A receiving side of a [`Broadcast`].
 pub type Subscriber<T> = wait::Consumer<seq_ring::Consumer<T>, Heard>;
 
-/// What the receiving sides of a broadcast know of its items.
+/// The calls that the receiving sides of a broadcast have besides.
 macro_rules! watches {
     ($($handle:ident)*) => {$(
         impl<T: Item> $handle<T> {
@@ -222,16 +222,16 @@ impl fmt::Display for Side {
     }
 }
 
-/// What is known of the process on the other side.
+/// The state of the process on the other side, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peer {
     /// No process has taken that side yet.
     Absent,
     /// A process has it.
     Alive,
-    /// The last one has dropped its handle.
+    /// The last such process has dropped its handle.
     Left,
-    /// The last one ended without that, or was killed.
+    /// The last such process ended without that, or was killed.
     Died,
 }
 
@@ -261,7 +261,7 @@ impl<T: Carried + ?Sized> Lane<T> {
         let mapping = Arc::new(system("to map the lane", Mapping::new(file.as_fd(), len))?);
         let link = Arc::new(Link { mapping, file, seats: T::seats(sizes) });
         link.header().write(&About::lane::<T>(sizes, len));
-        // SAFETY: the file has room for the queue, and nobody else has it yet.
+        // SAFETY: the file has room for the queue, and no other process has it yet.
         unsafe { T::found(&link, sizes) }?;
         Ok(Self { link, sizes, items: PhantomData })
     }
@@ -270,14 +270,14 @@ impl<T: Carried + ?Sized> Lane<T> {
     ///
     /// # Errors
     ///
-    /// If the descriptor is none of a lane, or the lane is for other items.
+    /// If the descriptor is not that of a lane, or the lane is for other items.
     pub fn open(file: impl AsFd) -> Result<Self, Error> {
         Self::map(Self::prepare(file.as_fd())?)
     }
 
     /// Opens the file of a lane anew. With what [`read`](Self::read) gives.
     fn prepare(file: BorrowedFd<'_>) -> Result<(OwnedFd, Sizes, usize), Error> {
-        // Before the file is opened anew: that could do something to a device.
+        // Before the file is opened anew: to open a device could have effects.
         file::sealed_len(file)?;
         let file = file::reopen(file)?;
         let (sizes, there) = Self::read(file.as_fd())?;
@@ -285,7 +285,7 @@ impl<T: Carried + ?Sized> Lane<T> {
     }
 
     /// Opens a lane whose descriptor this process has inherited: see [`give`](Self::give). The
-    /// descriptor is left as it is, but the programs that this one executes don't inherit it.
+    /// descriptor stays open, but programs that this process executes don't inherit it.
     ///
     /// # Errors
     ///
@@ -346,7 +346,7 @@ impl<T: Carried + ?Sized> Lane<T> {
         unsafe { T::consumer(&self.link, self.sizes, seat, begin) }
     }
 
-    /// Takes a seat of a side, and says so.
+    /// Takes a seat of a side, and marks the side taken.
     fn take(&self, side: Side) -> Result<Seat, Error> {
         let seats = self.link.seats[side as usize];
         let seat = seats.take(self.link.file.as_fd())?;
@@ -434,13 +434,13 @@ impl<T: Carried + ?Sized> fmt::Debug for Lane<T> {
     }
 }
 
-/// What the handles know of their own side.
+/// The calls of the handles about their own side.
 macro_rules! positions {
     ($([$($bounds:tt)*] $handle:ty: $what:literal;)*) => {$(
         impl<$($bounds)*> $handle {
             #[doc = concat!($what, " since the lane was made, by all processes that have had this side.")]
             ///
-            /// Where a process goes on that takes the side over.
+            /// The position at which a process continues that takes the side over.
             pub fn position(&self) -> u64 {
                 self.queue.count()
             }
@@ -456,12 +456,12 @@ positions! {
     [T: Item] Publisher<T>: "Items that have been pushed";
 }
 
-/// What the handles know of the other side.
+/// The calls of the handles about the other side.
 macro_rules! peers {
     ($($handle:ty)*) => {$(
         impl<Q, B: Sleeps> $handle {
-            /// Looks whether a process has the other side. If all that had it are dead, it is
-            /// closed from now on.
+            /// Checks whether a process has the other side. If all processes that had it are dead,
+            /// the side is closed from now on.
             pub fn peer(&self) -> Peer {
                 self.bells.own().peer()
             }
@@ -471,10 +471,10 @@ macro_rules! peers {
                 self.peer() == Peer::Alive
             }
 
-            /// Waits until a process has the other side, for at most so long. False when the time
-            /// is over. A process that has died or left meanwhile doesn't count.
+            /// Waits until a process has the other side, for at most `timeout`. Returns `false`
+            /// when the time is over. A process that has died or left meanwhile doesn't count.
             pub fn wait_for_peer(&self, timeout: Duration) -> bool {
-                // A time beyond what the clock can tell never comes.
+                // A time that the clock can't represent never comes.
                 let until = Instant::now().checked_add(timeout);
                 let look = || if self.has_peer() { Look::Done(()) } else { Look::NotYet };
                 Habit::by(wait::Strategy::Sleep).wait(self.bells.own(), until, look).is_some()

@@ -1,10 +1,10 @@
 //! Futures: one thread of the process sleeps at the words of all lanes for which tasks wait, and
 //! wakes the tasks.
 //!
-//! The other process knows of no tasks: it wakes the thread that sleeps at the word. A thread that
-//! sleeps at many words (`futex_waitv(2)`) is the way that needs nothing of it. A descriptor for
-//! each lane would cost the other process a call of the system more, and `io_uring`, which could
-//! wait as well, is switched off on many systems.
+//! The other process need not know of tasks: it wakes the thread that sleeps at the word. So one
+//! thread sleeps at many words (`futex_waitv(2)`). A descriptor for each lane would cost the other
+//! process another system call, and `io_uring`, which could wait as well, is disabled on many
+//! systems.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -33,9 +33,9 @@ use crate::wait::Closed;
 use crate::wait::sealed::Rings as _;
 use crate::wait::word;
 
-/// Most words at which a thread sleeps, but one.
+/// Most words at which a thread sleeps, besides its own.
 const MOST: usize = 127;
-/// Without `futex_waitv`, which Linux has since 5.16, the thread looks as often.
+/// Without `futex_waitv`, which Linux has since 5.16, the thread looks at this interval.
 const POLLS: Duration = Duration::from_millis(1);
 
 /// A task that waits.
@@ -56,8 +56,8 @@ struct Sleeper {
 unsafe impl Send for Sleeper {}
 
 impl Sleeper {
-    /// Whether the task must look: it was rung for, or the other side is gone, or it may have
-    /// missed a ring.
+    /// Whether the task must look: it was woken, or the other side is gone, or it may have missed a
+    /// wake-up.
     fn is_due(&mut self, now: Instant) -> bool {
         // SAFETY: see `word`.
         if self.asleep.is_rung(unsafe { self.word.as_ref() }) {
@@ -70,7 +70,7 @@ impl Sleeper {
         self.link.bury(self.side.other());
         let interval = (2 * interval).min(LAST_LOOK);
         self.next_look = (now + interval, interval);
-        // Also if a process has died before it rang.
+        // Also because a process may have died before it rang the bell.
         true
     }
 }
@@ -146,14 +146,15 @@ impl Watch {
                 self.pass_on(&places);
             } else {
                 for Sleeper { waker, .. } in due {
-                    // One that panics must not keep the others asleep.
+                    // A waker that panics must not keep the other tasks asleep.
                     quietly(|| waker.wake());
                 }
             }
         }
     }
 
-    /// Takes the tasks that must look. For the others: where the thread sleeps, and until when.
+    /// Takes the tasks that must look. Returns where the thread sleeps for the other tasks, and
+    /// until when.
     fn look(&self) -> (Vec<Sleeper>, Vec<Place>, Option<Instant>) {
         let (now, mut sleepers) = (Instant::now(), self.sleepers.lock());
         let (mut due, mut at) = (Vec::new(), 0);
@@ -196,8 +197,8 @@ impl Watch {
         }
     }
 
-    /// The thread may have been woken in place of a task that is gone: then a thread that sleeps at
-    /// the same word must have the ring.
+    /// The thread may have been woken for a task that is gone. Then a thread that sleeps at the
+    /// same word must be woken.
     fn pass_on(&self, places: &[Place]) {
         let sleepers = self.sleepers.lock();
         for place in places {
@@ -255,8 +256,8 @@ impl<H> Task<'_, H> {
         let asleep = bell.announce();
         self.asleep = Some(asleep);
         bell.look_after_peer();
-        // Once more, for what came before the other side could see that this one sleeps, or if the
-        // other side is dead.
+        // Looks once more: an item may have come before the other side could see this sleeper, or
+        // the other side may be dead.
         if let Some(found) = look(self.handle) {
             return self.found(found);
         }
@@ -264,7 +265,7 @@ impl<H> Task<'_, H> {
         Poll::Pending
     }
 
-    /// Doesn't sleep any more, if it did. A ring that it doesn't use is for another sleeper.
+    /// Ends the sleep, if there is one. A wake-up that is not used is passed on to another sleeper.
     fn rise(&mut self, uses_ring: bool) {
         let bell = (self.bell)(self.handle);
         let was_rung = self.asleep.take().is_some_and(|asleep| asleep.leave(bell.word()));
@@ -332,8 +333,8 @@ impl<T: Item, C: queue::Consumer<Item = T>, B: Sleeps> wait::Consumer<C, B> {
     /// Removes the oldest item, in a task. Waits while the queue is empty. `None` as
     /// [`pop`](Self::pop).
     ///
-    /// A thread of the process sleeps for all tasks that wait, so a wake-up takes two. Dropped
-    /// before it is ready, the future has taken no item.
+    /// A thread of the process sleeps for all waiting tasks, so a wake-up of a task takes two. If
+    /// the future is dropped before it is ready, it has taken no item.
     pub async fn pop_async(&mut self) -> Option<T> {
         let look = |rx: &mut Self| match rx.try_pop() {
             Ok(item) => Some(Some(item)),
@@ -347,7 +348,7 @@ impl<T: Item, C: queue::Consumer<Item = T>, B: Sleeps> wait::Consumer<C, B> {
 impl<T: Item, P: queue::Producer<Item = T>, B: Sleeps<Room = Bell>> wait::Producer<P, B> {
     /// Appends `item`, in a task. Waits while the queue is full.
     ///
-    /// Dropped before it is ready, the future has not pushed the item.
+    /// If the future is dropped before it is ready, the item is not pushed.
     ///
     /// # Errors
     ///

@@ -3,14 +3,14 @@
 
 use crate::memory::pause;
 
-/// How long a consumer waits before it looks again at what the producer is writing.
+/// How long a consumer waits before it looks again at slots that the producer is writing.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Distance {
     /// Position at which the consumer last caught up.
     mark: u64,
     /// Pauses to be made.
     pauses: u32,
-    /// Long waits in a row that were in vain.
+    /// Long waits in a row that didn't help.
     in_vain: u32,
 }
 
@@ -20,12 +20,12 @@ impl Distance {
     /// Most pauses behind a fast stream. After 16 pauses the producer has only just got its line
     /// back: the consumer would catch up again at once.
     const MOST_IF_FAST: u32 = 4 * Self::MOST;
-    /// Calls from one catch-up to the next that make a fast stream.
+    /// With so many calls between two catch-ups a stream is fast.
     pub(crate) const FAST: u64 = 32;
-    /// Long waits in vain, in a row, that are no accident.
+    /// After so many long waits in a row that didn't help, the items come in bursts.
     const BURSTS: u32 = 4;
-    /// Calls from one catch-up to the next that make a stream. In a dialogue there are one or two
-    /// for each message.
+    /// With so many calls between two catch-ups, items come as a stream. In a dialogue there are
+    /// one or two for each message.
     const STREAM: u64 = 3;
 
     /// The distance of a new consumer.
@@ -34,9 +34,9 @@ impl Distance {
     }
 
     /// Called when the consumer has caught up with the producer at `position`, in a call that takes
-    /// at most `each` items. The wait depends on the number of such calls since the last catch-up:
-    /// longer than the last wait if these calls make a stream, as long if they are `far_behind` or
-    /// more, and half as long otherwise. Returns whether the consumer has waited.
+    /// at most `each` items. The wait depends on the number of such calls since the last catch-up.
+    /// With fewer than `STREAM` calls it is half as long as the last wait, with `far_behind` calls
+    /// or more as long, and otherwise longer. Returns whether the consumer has waited.
     #[inline]
     pub(crate) fn caught_up(self, position: u64, each: u64, far_behind: u64) -> (Self, bool) {
         self.caught_up_with(position, each, far_behind, u64::MAX)
@@ -67,8 +67,8 @@ impl Distance {
         (self, self.pauses > 0)
     }
 
-    /// After the look that followed a wait. When several long waits in a row were in vain, the items
-    /// come in bursts: the next waits are short.
+    /// Called after the look that follows a wait. When several long waits in a row didn't help, the
+    /// items come in bursts: the next waits are short.
     #[inline]
     pub(crate) fn looked_again(mut self, has_found: bool) -> Self {
         if self.pauses >= Self::MOST {

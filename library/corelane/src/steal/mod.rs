@@ -1,8 +1,8 @@
-//! Work stealing: a queue whose owner pushes and pops, and from which thieves take what the owner
-//! has not come to.
+//! Work stealing: a queue whose owner pushes and pops items, and from which thieves steal waiting
+//! items.
 //!
-//! A worker thread owns a queue, into which it pushes tasks, and from which it pops the next one. A
-//! thread that has nothing to do steals from the queues of others.
+//! A worker thread owns a queue: it pushes tasks, and pops the next one. A thread without a task
+//! steals from the queues of others.
 //!
 //! ```
 //! use corelane::steal;
@@ -22,7 +22,7 @@
 //!
 //! | | order of the owner | for |
 //! |---|---|---|
-//! | [`lifo`] | newest first | computations that fork and join: the newest task has its data in the cache, thieves get the oldest and largest |
+//! | [`lifo`] | newest first | computations that fork and join: the data of the newest task is in the cache, and thieves get the oldest and largest tasks |
 //! | [`fifo`] | oldest first | servers and executors: no task waits for ever |
 #![cfg_attr(
     feature = "literature",
@@ -129,10 +129,10 @@ pub trait Worker {
     ///
     /// # Errors
     ///
-    /// `Full` if there is no room; it has the item.
+    /// `Full` if there is no room. The error has the item.
     fn try_push(&mut self, item: Self::Item) -> Result<(), TryPushError<Self::Item>>;
 
-    /// Pops the next item of the owner's order.
+    /// Pops the next item, in the owner's order.
     ///
     /// # Errors
     ///
@@ -170,16 +170,16 @@ pub trait Stealer: Clone {
         Ok(self.try_steal_some(1)?.next().expect("it has stolen one"))
     }
 
-    /// Steals up to `most` items, at least one, that lie together, all at once.
+    /// Steals up to `most` items, at least one, from adjacent slots in one step.
     ///
     /// # Errors
     ///
     /// As [`try_steal`](Self::try_steal).
     fn try_steal_some(&self, most: usize) -> Result<Self::Loot<'_>, TryPopError>;
 
-    /// Steals up to `most` items, at least one, that lie together, if a part of the queue that
-    /// `random` chooses has items: the longer the queue, the more likely. For a thief that tries
-    /// another queue with another number otherwise. By default it is
+    /// Steals up to `most` items, at least one, from adjacent slots, if a part of the queue that
+    /// `random` chooses has items: the longer the queue, the more likely. If it has none, the thief
+    /// tries another queue with another number. By default it is
     /// [`try_steal_some`](Self::try_steal_some), for queues that can't tell how long they are
     /// without disturbing the owner.
     ///
@@ -191,14 +191,13 @@ pub trait Stealer: Clone {
         self.try_steal_some(most)
     }
 
-    /// Steals up to `most` items, at least one, but no more than half, from those that the owner
-    /// has before it. For a thread that finds nothing else and would sleep otherwise.
+    /// Steals up to `most` items, at least one, but no more than half, from the items on which the
+    /// owner works. For a thread that finds no other item and would sleep.
     ///
     /// # Errors
     ///
-    /// `Empty` if there is none before the owner; `Busy` if the owner, or another thief, was
-    /// faster, or if [`try_steal`](Self::try_steal) finds items; `Closed` only if nothing is left
-    /// at all.
+    /// `Empty` if the owner has no such item; `Busy` if the owner, or another thief, was faster, or
+    /// if [`try_steal`](Self::try_steal) finds items; `Closed` only if no item is left at all.
     ///
     /// By default it is [`try_steal_some`](Self::try_steal_some), for queues in which a thief
     /// reaches every item by that.
@@ -207,7 +206,7 @@ pub trait Stealer: Clone {
     }
 
     /// Whether there was nothing to steal or to seize. Items that the owner pushed before, and that
-    /// nobody has taken, are seen if a fence or another synchronisation lies between.
+    /// no thread has taken, are seen if there is a fence or another synchronisation between.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }

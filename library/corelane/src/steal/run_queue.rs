@@ -1,11 +1,11 @@
 //! `tokio-ring`: a ring of which a thief takes half. The owner takes the oldest item, and thieves
 //! the oldest, too.
 //!
-//! One word has two positions: that of the oldest item, which the owner and thieves advance by a
-//! compare-and-swap, and behind it that of the oldest item that a thief has claimed and not read
-//! yet. A thief advances the former over half of the items, reads them, and then moves the latter
-//! up. While they differ, no other thief may steal. The owner goes on, and reuses no slot that is
-//! not read.
+//! One word has two positions. The first is that of the oldest item, which the owner and thieves
+//! advance by a compare-and-swap. The second is that of the oldest item that a thief has claimed
+//! and not read yet. A thief advances the first position over half of the items, reads the items,
+//! and then advances the second position to the first. While the positions differ, no other thief
+//! may steal. The owner continues, and reuses no slot that is not read.
 //!
 #![doc = advice!(literature tokio_ring)]
 //!
@@ -32,12 +32,12 @@
 //! # What differs from Tokio's
 //!
 //! - A full queue gives the item back. Tokio moves half of the queue to a list that all its workers
-//!   share; here this is the caller's matter.
+//!   share. Here the caller must do this.
 //! - A thief gets its items one by one and not in a queue of its own.
 //! - Positions have 32 bits as there. A thief that is stopped between two of its steps while a
 //!   multiple of 2³² items pass might take an item twice.
-//! - Only what frees a slot and what publishes an item is ordered. A thief that loads an older end
-//!   of the queue than its beginning finds it empty.
+//! - Only stores that free a slot or publish an item are ordered. A thief that loads an older end
+//!   of the queue than its beginning finds the queue empty.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -173,13 +173,13 @@ impl<T> Worker<T> {
     ///
     /// # Errors
     ///
-    /// `Full` if there is no room; it has the item.
+    /// `Full` if there is no room. The error has the item.
     #[inline]
     pub fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
         let (header, cells) = (self.end.header(), self.end.slots());
         // Acquire ↔ Release in `finish`: thieves' items are out of the slots before `claimed`.
         let head = Head::of(header.head.load(Ordering::Acquire));
-        // Relaxed: nobody else writes it.
+        // Relaxed: no other thread writes it.
         let tail = header.tail.load(Ordering::Relaxed);
         if tail.wrapping_sub(head.claimed) as usize >= cells.len() {
             return Err(TryPushError::Full(item));
@@ -199,7 +199,7 @@ impl<T> Worker<T> {
     #[inline]
     pub fn try_pop(&mut self) -> Result<T, TryPopError> {
         let header = self.end.header();
-        // Relaxed: nobody else writes it.
+        // Relaxed: no other thread writes it.
         let tail = header.tail.load(Ordering::Relaxed);
         let mut head = header.head();
         while head.oldest != tail {
@@ -286,8 +286,8 @@ impl<T> Stealer<T> {
         self.len() == 0
     }
 
-    /// Items that could be stolen: what the owner and the thieves do at the same time may or may
-    /// not count.
+    /// Items that could be stolen. Concurrent calls of the owner and of thieves may or may not
+    /// count.
     pub fn len(&self) -> usize {
         let header = self.end.header();
         // Relaxed: the caller has the fence, if it needs one.
@@ -299,8 +299,8 @@ impl<T> Stealer<T> {
 /// Items that a thief has taken. Those that it doesn't read are dropped with this.
 ///
 /// Until this is dropped no other thief can steal, and the slots are in use: collect the items
-/// before they are run. If this is forgotten, no thief ever steals from the queue again, and it is
-/// full for ever when the owner has gone round the ring.
+/// before they are run. If this is forgotten, no thief ever steals from the queue again. When the
+/// owner has gone round the ring, the queue is full for ever.
 pub struct Loot<'a, T> {
     header: &'a Header<T>,
     cells: &'a Cells<T>,
@@ -328,7 +328,7 @@ impl<T> ExactSizeIterator for Loot<'_, T> {}
 
 impl<T> Drop for Loot<'_, T> {
     fn drop(&mut self) {
-        /// Lets other threads go on, even when an item's destructor panics.
+        /// Lets other thieves steal again, even when an item's destructor panics.
         struct Finish<'a, T>(&'a Header<T>);
         impl<T> Drop for Finish<'_, T> {
             fn drop(&mut self) {

@@ -1,22 +1,23 @@
-//! A bell: threads and tasks sleep until it rings. It is an eventcount.
+//! A bell: threads and tasks sleep until a thread rings it. It is an eventcount.
 //!
 //! A thread that waits for a change *announces* itself as a sleeper, *looks* once more whether the
 //! change has come, and then sleeps. The thread that makes the change *publishes* it, and then
-//! rings the bell. Both have a fence between: so the sleeper sees the change, or the other thread
-//! sees the sleeper.
+//! rings the bell. Each of them has a fence between these two steps. So the sleeper sees the
+//! change, or the other thread sees the sleeper.
 //!
-//! While nobody sleeps, to ring costs a load of a line that nobody writes: the fence is the light
-//! one of a `Barrier`, and a sleeper pays the heavy one. The first sleeper also tells the ringers
-//! to have `SeqCst` fences from now on. Further sleepers then need no heavy fence, until the bell
-//! has been rung `IN_VAIN` times with nobody asleep. So ringers pay for fences about as much as the
-//! heavy fence costs, and sleeps that come often have none.
+//! While no thread sleeps, ringing the bell costs a load of a line that no thread writes: the fence
+//! is the light one of a `Barrier`, and a sleeper runs the heavy one. The first sleeper also sets
+//! `FENCED`: while it is set, threads that ring the bell run `SeqCst` fences. Then further
+//! sleepers need no heavy fence, until the bell has been rung `IN_VAIN` times while no thread
+//! slept. So these fences cost about as much as the heavy fence, and sleeps that come often need no
+//! heavy fence.
 //!
-//! Each ring wakes one sleeper, in the order in which they came. A sleeper that is woken and has no
-//! use for it, because it has found the change already or gives up, wakes the next one: no ring is
+//! Each call of `ring` wakes one sleeper, the oldest first. A woken sleeper that doesn't need the
+//! wake-up, because it has found the change already or gives up, wakes the next one: no wake-up is
 //! lost.
 //!
-//! If wakers panic, all others are woken, and then the first panic goes on in the call that has
-//! rung. A call that holds an item it has popped catches the panic instead, or the item would be
+//! If wakers panic, all others are woken, and then the first panic goes on in the call that rang
+//! the bell. A call that has popped an item catches the panic instead; otherwise the item would be
 //! lost.
 
 use core::task::{Poll, Waker};
@@ -30,41 +31,42 @@ use crate::pad::Padded;
 use crate::region::Counted;
 use crate::unwind::{PanicPayload, call_each, catch_each, go_on};
 
-/// Where threads and tasks sleep until a thread rings.
+/// Threads and tasks sleep here until a thread rings it.
 pub struct Bell {
-    /// Number of sleepers, and [`FENCED`]. Nobody writes it while nobody sleeps.
+    /// Number of sleepers, and [`FENCED`]. No thread writes it while no thread sleeps.
     sleeping: Padded<AtomicU64>,
     barrier: Barrier,
-    /// How often a fence of a ringer was for nothing, about: threads may count at once.
+    /// About how many `SeqCst` fences of calls of `ring` found no sleeper: threads may count at
+    /// once.
     in_vain: AtomicU64,
     sleepers: Mutex<Sleepers>,
-    /// Asked for attention while ringers have to look here. They look there only.
+    /// If there is a word, threads read the word instead of the bell: its users are asked for
+    /// attention while the bell needs them to look here.
     word: Option<Counted<Word>>,
 }
 
-/// Ringers must have a `SeqCst` fence.
+/// A call of `ring` must run a `SeqCst` fence.
 const FENCED: u64 = 1 << 63;
 
-/// Rings in vain until ringers need no fence any more. Between far cores as many fences take about
-/// as long as a heavy one.
+/// So many calls of `ring` find no sleeper before they need no fence any more. Between far cores so
+/// many fences take about as long as a heavy one.
 const IN_VAIN: u64 = limit(8, 1);
 
 #[derive(Default)]
 struct Sleepers {
     waiting: ByNumber,
     ringers: Ringers,
-    /// What they were told last: the number of sleepers and [`FENCED`].
+    /// The value of `sleeping` that was stored last: the number of sleepers and [`FENCED`].
     told: u64,
 }
 
-/// Which fences the ringers have.
+/// Which fences calls of `ring` run.
 #[derive(Default, Clone, Copy)]
 enum Ringers {
     #[default]
     Light,
-    /// They are told to have `SeqCst` fences, by the sleeper of this number. A heavy fence must
-    /// follow: a ringer that has published and looked before it was told may still hold back what
-    /// it has published.
+    /// [`FENCED`] was set by the sleeper of this number. A heavy fence must follow: a thread that
+    /// published and read `sleeping` before that may still hold its store back.
     Told(u64),
     Fenced,
 }
@@ -83,14 +85,15 @@ impl fmt::Debug for Bell {
 }
 
 impl Default for Bell {
-    /// A bell at which nobody sleeps.
+    /// A bell at which no thread sleeps.
     fn default() -> Self {
         Self::of(None)
     }
 }
 
 impl Bell {
-    /// As [`default`](Self::default). Users of `word` ring if they are asked for attention there.
+    /// As [`default`](Self::default). Users of `word` ring the bell if they are asked for attention
+    /// there.
     pub(crate) fn of(word: Option<Counted<Word>>) -> Self {
         Self {
             sleeping: Padded(AtomicU64::new(0)),
@@ -108,8 +111,8 @@ impl Bell {
         }
     }
 
-    /// Wakes the first sleeper, if there is one. All that the caller has published before is there
-    /// for a sleeper that is about to sleep.
+    /// Wakes the first sleeper, if there is one. A sleeper that is about to sleep sees everything
+    /// that the caller has published before.
     #[inline(always)] // the price of each push and pop
     pub fn ring(&self) {
         if !self.is_quiet() {
@@ -117,8 +120,8 @@ impl Bell {
         }
     }
 
-    /// As [`ring`](Self::ring), by a caller that has something in hand, and would lose it in a
-    /// panic: that of a waker ends here.
+    /// As [`ring`](Self::ring), for a caller that has an item, which a panic would lose: a waker's
+    /// panic is caught here.
     #[inline(always)] // as `ring`
     pub(crate) fn ring_and_catch(&self) {
         if !self.is_quiet() {
@@ -134,9 +137,9 @@ impl Bell {
         }
     }
 
-    /// As [`ring`](Self::ring), but it wakes the sleeper that came last. If there is one, `may` is
-    /// asked whether it may be woken, and asked again with the lock. Then `before` is called.
-    /// Whether it has woken one.
+    /// As [`ring`](Self::ring), but wakes the newest sleeper. If there is one, `may` is asked
+    /// whether it may be woken, and asked again with the lock. Then `before` is called. Returns
+    /// whether a sleeper was woken.
     #[inline(always)]
     pub(crate) fn ring_if(&self, may: impl Fn() -> bool, before: impl FnOnce()) -> bool {
         !self.is_quiet() && self.wake_last_if(may, before)
@@ -168,7 +171,7 @@ impl Bell {
         self.sleepers.lock().waiting.len()
     }
 
-    /// As `n` rings.
+    /// As `n` calls of [`ring`](Self::ring).
     #[inline]
     pub fn ring_for(&self, n: usize) {
         if n > 0 && !self.is_quiet() {
@@ -176,7 +179,7 @@ impl Bell {
         }
     }
 
-    /// Wakes all that sleep.
+    /// Wakes all sleepers.
     pub fn ring_for_all(&self) {
         wake_each(self.take_all());
     }
@@ -192,7 +195,7 @@ impl Bell {
         all.into_wakers()
     }
 
-    /// Whether nobody sleeps, and ringers need no `SeqCst` fence.
+    /// Whether no thread sleeps, and `ring` needs no `SeqCst` fence.
     #[inline(always)]
     pub(crate) fn is_quiet(&self) -> bool {
         self.barrier.light_load(&self.sleeping) == 0
@@ -200,8 +203,8 @@ impl Bell {
 
     #[inline]
     fn has_sleepers(&self) -> bool {
-        // Not the light fence: sleepers may rely on it. Also what other threads did before, if this
-        // thread knows of it, is there for sleepers.
+        // Not the light fence: sleepers may rely on this one. Sleepers also see what other threads
+        // did before, if this thread knows of it.
         fence(Ordering::SeqCst);
         // Relaxed: the fence orders it.
         self.sleeping.load(Ordering::Relaxed) & !FENCED != 0
@@ -226,7 +229,7 @@ impl Bell {
         }
     }
 
-    /// The fence was for nothing: after some of these, ringers have no fences any more.
+    /// The fence found no sleeper: after some of these, calls of `ring` run no fence any more.
     fn ring_in_vain(&self) {
         // Relaxed: only a count.
         let in_vain = self.in_vain.load(Ordering::Relaxed) + 1;
@@ -240,7 +243,7 @@ impl Bell {
 
     /// Wakes the first `n` sleepers, or as many as there are. Returns the first panic.
     fn wake_first(&self, n: usize) -> Option<PanicPayload> {
-        // Each without the lock: the waker's code may ring, too.
+        // Each without the lock: the waker's code may call `ring`, too.
         catch_each(iter::from_fn(|| self.take_first()).take(n), Waker::wake)
     }
 
@@ -251,7 +254,7 @@ impl Bell {
         first
     }
 
-    /// Tells threads that ring how many sleep, and which fences they must have.
+    /// Stores the number of sleepers, and whether `ring` must run `SeqCst` fences.
     fn tell(&self, sleepers: &mut Sleepers) {
         let fenced = if matches!(sleepers.ringers, Ringers::Light) { 0 } else { FENCED };
         let sleeping = sleepers.waiting.len() as u64 | fenced;
@@ -276,8 +279,7 @@ impl Bell {
         None
     }
 
-    /// One more sleeper. Then the caller must have a [fence](Self::fence) and look before it
-    /// sleeps.
+    /// One more sleeper. Then the caller must run a [fence](Self::fence) and look before it sleeps.
     pub(crate) fn enter(&self, waker: &Waker) -> Entry {
         let mut sleepers = self.sleepers.lock();
         let number = sleepers.waiting.push(waker.clone());
@@ -306,8 +308,8 @@ impl Bell {
         true
     }
 
-    /// The heavy fence, which orders what ringers do before and after their fences. `false` if the
-    /// system refused it.
+    /// The heavy fence, which orders what threads do before and after their fences in `ring`.
+    /// `false` if the system refused it.
     #[must_use]
     pub(crate) fn heavy_fence(&self) -> bool {
         self.barrier.heavy()
@@ -319,8 +321,8 @@ impl Bell {
         self.barrier.light();
     }
 
-    /// A heavy fence has followed the announcement of this sleeper: all ringers that were told
-    /// before have `SeqCst` fences.
+    /// A heavy fence has followed the announcement of this sleeper: calls of `ring` run `SeqCst`
+    /// fences if [`FENCED`] was set before.
     fn confirm(&self, number: u64) {
         let mut sleepers = self.sleepers.lock();
         if matches!(sleepers.ringers, Ringers::Told(by) if by <= number) {
@@ -330,8 +332,8 @@ impl Bell {
 
     /// Whether the sleeper hasn't been woken. From now on `waker` wakes it.
     pub(crate) fn still_sleeps(&self, number: u64, waker: &Waker) -> bool {
-        // Relaxed: it was told of this sleeper before. If a look finds nothing, the lock of the next
-        // announcement orders what the ringer did.
+        // Relaxed: this sleeper was counted before. If a look finds nothing, the lock of the next
+        // announcement orders what the thread that rang the bell did.
         if self.sleeping.load(Ordering::Relaxed) & !FENCED == 0 {
             return false;
         }
@@ -344,14 +346,14 @@ impl Bell {
         true
     }
 
-    /// Removes the sleeper. If a ring has removed it before, wakes the next sleeper, and returns
-    /// the panic if this wake-up panics.
+    /// Removes the sleeper. If it was woken before, wakes the next sleeper, and returns the panic
+    /// if this wake-up panics.
     fn leave(&self, number: u64) -> Option<PanicPayload> {
         if self.withdraw(number) { self.wake_first(1) } else { None }
     }
 
-    /// The sleeper sleeps no more. Whether it was woken: then the caller must see to it that the
-    /// ring is used.
+    /// The sleeper no longer sleeps. Returns whether it was woken: then the caller must use the
+    /// wake-up or pass it on.
     pub(crate) fn withdraw(&self, number: u64) -> bool {
         let mut sleepers = self.sleepers.lock();
         let left = sleepers.waiting.remove(number);
@@ -372,9 +374,9 @@ pub(crate) fn wake_each(wakers: impl IntoIterator<Item = Waker>) {
 pub enum Look<R> {
     /// The wait is over.
     Done(R),
-    /// Sleep until the bell rings.
+    /// Sleep until the bell is rung.
     NotYet,
-    /// Look again soon: no ring is promised.
+    /// Look again soon: the bell may not be rung.
     Busy,
 }
 
@@ -392,12 +394,12 @@ impl<'a> Wait<'a> {
         Self { bell, sleep: Sleep::default(), budget: Budget::default() }
     }
 
-    /// Looks, and if it is not over yet, sees to it that `waker` is woken by a ring from then on.
+    /// Looks. If the wait is not over, `waker` is woken when the bell is rung from then on.
     pub fn poll<R>(&mut self, waker: &Waker, mut look: impl FnMut() -> Look<R>) -> Look<R> {
         self.sleep.poll(self.bell, waker, |_| look())
     }
 
-    /// Whether it has not slept yet, or has used what it was woken for.
+    /// Whether it has not slept yet, or has used its wake-up.
     #[inline(always)]
     pub(super) fn is_awake(&self) -> bool {
         self.sleep.is_awake()
@@ -426,19 +428,19 @@ impl Drop for Wait<'_> {
     }
 }
 
-/// As [`Wait`], for those that keep the bell alive themselves: always the same bell. It must be
+/// As [`Wait`], for callers that keep the bell alive themselves: always the same bell. It must be
 /// [ended](Self::end).
 #[derive(Debug, Default)]
 pub(crate) struct Sleep {
     /// The number of the sleeper, if it has announced itself and is not known to be woken.
     sleeper: Option<u64>,
     /// Whether it was woken, and has neither found anything nor announced itself anew. Then the
-    /// ring is not used yet.
+    /// wake-up is not used yet.
     is_woken: bool,
 }
 
 impl Sleep {
-    /// Whether it has not announced itself, and has no ring to use.
+    /// Whether it has not announced itself, and has no wake-up to use.
     #[inline(always)]
     pub(crate) fn is_awake(&self) -> bool {
         self.sleeper.is_none() && !self.is_woken
@@ -478,7 +480,7 @@ impl Sleep {
             };
         }
         match found {
-            // The ring was for nothing: from now on there will be another.
+            // The wake-up was not needed: from now on there will be another.
             Look::NotYet => self.is_woken = false,
             Look::Done(_) => {
                 self.is_woken = false;
@@ -490,12 +492,12 @@ impl Sleep {
         found
     }
 
-    /// Sleeps no more. Returns the panic of the next sleeper, if that was woken.
+    /// Ends the sleep. Returns the panic of the next sleeper's waker, if that was woken.
     fn leave(&mut self, bell: &Bell) -> Option<PanicPayload> {
         bell.leave(self.sleeper.take()?)
     }
 
-    /// Gives the wait up. An unused ring wakes the next sleeper.
+    /// Gives the wait up. An unused wake-up is passed on to the next sleeper.
     #[inline(always)] // most waits are over at their first look
     pub(crate) fn end(&mut self, bell: &Bell) {
         if !self.is_awake() {

@@ -1,9 +1,10 @@
 //! A task that never has to wait lets others run.
 //!
 //! Each thread counts the steps of its tasks: futures that are ready at their first look. After
-//! each [`STEPS`] of them it looks at the clock. After [`SLICE`] the next future doesn't look for
-//! an item or room: it wakes its task, and is pending once. So are the other futures of this task,
-//! among which it may select, until one of them is polled again: then the task has let others run.
+//! each [`STEPS`] of them it reads the clock. After [`SLICE`] the next future doesn't look for an
+//! item or room: it wakes its task, and is pending once. The other futures of this task, among
+//! which it may select, are pending once too, until one of them is polled again: then the task has
+//! let others run.
 //!
 //! A pending task costs much more than a step: its runtime may wake another thread, which takes the
 //! task, and with it a side of the queue. So the slice is a time, and not a number of steps.
@@ -15,7 +16,8 @@ use std::time::{Duration, Instant};
 
 use crate::memory::limit;
 
-/// Steps between two looks at the clock. In models there is none: their threads share one count.
+/// Steps between two reads of the clock. In models the clock is not read, because their threads
+/// share one count.
 const STEPS: u64 = limit(128, u64::MAX / 2);
 /// Time until a task has to let others run: less than a time slice of the system.
 const SLICE: Duration = Duration::from_millis(1);
@@ -29,7 +31,7 @@ struct Tasks {
     taken: Cell<u64>,
     /// When the slice began. `None` until the first look at the clock.
     since: Cell<Option<Instant>>,
-    /// The task that was held up last: what its waker points to.
+    /// The address to which the waker of the last held-up task points.
     held_up: Cell<*const ()>,
 }
 

@@ -1,4 +1,4 @@
-//! The sleepers of a bell, in the order in which they came.
+//! The sleepers of a bell, the oldest first.
 
 use alloc::collections::BTreeMap;
 use core::mem;
@@ -7,7 +7,8 @@ use core::task::Waker;
 /// Sleepers by their numbers, which grow. Any of them may leave.
 #[derive(Default)]
 pub(super) struct ByNumber {
-    /// One that came when nobody slept, and so comes before the others. Often it is the only one.
+    /// A sleeper that came when no other slept, and so is older than the others. Often it is the
+    /// only one.
     first: Option<(u64, Waker)>,
     others: BTreeMap<u64, Waker>,
     /// Number of the next sleeper.

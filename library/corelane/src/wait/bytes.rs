@@ -67,9 +67,10 @@ impl<P: Claims, B: Bells> Producer<P, B> {
     /// Claims room for a record of `len` bytes: see [`bytes::Producer::try_claim`]. Waits while
     /// there is none.
     ///
-    /// Consumers may wait for records until the claim ends, also for some in front of it: don't
-    /// wait for anything meanwhile. Read from a socket first, and then claim. While claims of many
-    /// lengths wait for room, a short one may wait longer than it had to.
+    /// Until the claim ends, consumers may have to wait for records behind it, and for some in
+    /// front of it. So don't wait while you hold a claim: read from a socket first, and then claim.
+    /// While claims of different lengths wait for room, a short claim may wait longer than
+    /// necessary.
     ///
     /// # Errors
     ///
@@ -80,7 +81,7 @@ impl<P: Claims, B: Bells> Producer<P, B> {
         self.claim_by(len, None)
     }
 
-    /// As [`claim`](Self::claim), for at most so long.
+    /// As [`claim`](Self::claim), for at most `timeout`.
     ///
     /// # Errors
     ///
@@ -126,14 +127,15 @@ impl<P: Claims, B: Bells> Producer<P, B> {
         until: Option<Instant>,
     ) -> Result<P::Allocated, ClaimError> {
         let Self { queue, habit, bells } = self;
-        // Whatever makes room rings, so busy is no reason to look again soon.
+        // Each call that makes room rings the bell, so there is no need to look again soon when the
+        // queue is busy.
         let look = || match allocate(queue, len, bells) {
             Err(ClaimError::Full | ClaimError::Busy) => Look::NotYet,
             done => Look::Done(done),
         };
         let waited = habit.wait(bells.room(), until, look);
         if B::HAS_SEVERAL {
-            // Room may have come for several at once, with one ring.
+            // One call of `ring` may be for room for several producers.
             bells.room().ring_and_catch();
         }
         waited.unwrap_or(Err(ClaimError::Full))
@@ -180,7 +182,7 @@ impl<C: Records, B: Bells> Consumer<C, B> {
         self.pop_by(None).ok()
     }
 
-    /// As [`pop`](Self::pop), for at most so long.
+    /// As [`pop`](Self::pop), for at most `timeout`.
     ///
     /// # Errors
     ///
@@ -229,15 +231,16 @@ impl<C: Records, B: Bells> Consumer<C, B> {
             };
             let _ = habit.waits.count(found);
         }
-        // Whatever makes a record ready rings, so busy is no reason to look again soon.
+        // Each call that makes a record ready rings the bell, so there is no need to look again
+        // soon when the queue is busy.
         let look = || match reserve(queue, bells) {
             Err(TryPopError::Empty | TryPopError::Busy) => Look::NotYet,
             done => Look::Done(done),
         };
         let waited = habit.wait(bells.items(), until, look);
         if B::HAS_SEVERAL {
-            // A claim that ends may be in front of several records, which others have committed
-            // before.
+            // A claim that ends may be in front of several records that other producers have
+            // committed before.
             bells.items().ring_and_catch();
         }
         waited.unwrap_or(Err(TryPopError::Empty))
@@ -249,8 +252,8 @@ impl<C: Records, B: Bells> Consumer<C, B> {
     }
 }
 
-/// Allocates, and rings for records: where the rest of a block is left unused, those behind it may
-/// become ready.
+/// Allocates, and rings the bell for records: if the rest of a block is left unused, the records
+/// behind it may become ready.
 #[inline(always)]
 fn allocate<P: Claims>(
     queue: &mut P,
@@ -264,8 +267,8 @@ fn allocate<P: Claims>(
     allocated
 }
 
-/// Takes a record, and rings for room if what is unused in front has come back. The record's own
-/// room comes back only when it is dropped, which may be much later.
+/// Takes a record, and rings the bell for room if unused room in front of it has come back. The
+/// record's own room comes back only when it is dropped, which may be much later.
 #[inline(always)]
 fn reserve<C: Records>(
     queue: &mut C,
@@ -330,8 +333,8 @@ macro_rules! both {
 
 both! { Producer of Claims Consumer of Records }
 
-/// Rings when it is dropped, which is after the claim. Exclusive, so that it may move to another
-/// thread.
+/// Rings the bells when it is dropped, which is after the claim. Exclusive, so that it may move to
+/// another thread.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct RingsAfterClaim<'a, P: Claims, B: Bells>(&'a mut B, PhantomData<fn(P)>);
@@ -350,7 +353,7 @@ impl<P: Claims, B: Bells> Drop for RingsAfterClaim<'_, P, B> {
     }
 }
 
-/// Rings when it is dropped, which is after the record.
+/// Rings the bell when it is dropped, which is after the record.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct RingsAfterRecord<'a, B: Bells>(&'a mut B);

@@ -34,7 +34,7 @@ impl<C: queue::Consumer, B: Bells> Consumer<C, B> {
         self.pop_by(None).ok()
     }
 
-    /// As [`pop`](Self::pop), for at most so long.
+    /// As [`pop`](Self::pop), for at most `timeout`.
     ///
     /// # Errors
     ///
@@ -76,8 +76,8 @@ impl<C: queue::Consumer, B: Bells> Consumer<C, B> {
 
     #[inline(always)] // as the queue's own
     fn pop_by(&mut self, until: Option<Instant>) -> Result<C::Item, TryPopError> {
-        // Each case is made anew: to move the result as it is, LLVM would store and load it with
-        // different widths, which the processor can't forward.
+        // Each case is constructed anew. If LLVM moved the result as a whole, it would store and
+        // load it with different widths, which the processor can't forward.
         match queue::Consumer::try_pop(self) {
             Ok(item) => Ok(item),
             Err(TryPopError::Closed) => Err(TryPopError::Closed),
@@ -91,7 +91,7 @@ impl<C: queue::Consumer, B: Bells> Consumer<C, B> {
         let mut looks = 0;
         while until.is_none() && self.habit.pause_to_spin(self.bells.items(), looks) {
             looks += 1;
-            // The same code as without a wait: when the item comes, it is there at once.
+            // The same code as without a wait: the item is returned in the same way.
             let found = match queue::Consumer::try_pop(self) {
                 Ok(item) => return Ok(item),
                 Err(TryPopError::Closed) => return Err(TryPopError::Closed),
@@ -112,8 +112,8 @@ impl<C: queue::Consumer, B: Bells> Consumer<C, B> {
     }
 
     /// Moves up to `most` items to the end of `into`, and returns their number. Waits for the first
-    /// one, and then takes what is there. 0 if the queue is empty and all producers are gone, or if
-    /// `most` is 0.
+    /// item, and then takes the items that are there. 0 if the queue is empty and all producers are
+    /// gone, or if `most` is 0.
     pub fn pop_many(&mut self, into: &mut Vec<C::Item>, most: usize) -> usize {
         let Some(first) = (most > 0).then(|| self.pop()).flatten() else { return 0 };
         into.push(first);
@@ -191,7 +191,7 @@ impl<C: queue::Consumer> Future for PopFuture<'_, C> {
     }
 }
 
-/// The first look was in vain.
+/// The first look found nothing.
 #[cold]
 #[inline(never)]
 fn poll_waiting<C: queue::Consumer>(

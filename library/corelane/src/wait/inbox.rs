@@ -18,11 +18,12 @@ use crate::queue::{self, TryPopError};
 /// The receiving side of many queues, whose calls wait for an item of any of them.
 ///
 /// Each producer has a queue of its own, so producers never wait for each other, and a push costs
-/// what it costs one to one. The items of a producer come in order; between producers there is
-/// none. All queues ring one bell, so a wait costs the same for one queue and for a thousand, where
-/// a select announces itself at each. A call that finds nothing looks at each queue.
+/// as much as in a queue from one to one. The items of each producer come in order; there is no
+/// order between producers. All queues share one bell, so a wait costs the same for one queue and
+/// for a thousand. (A select announces itself at each channel.) A call that finds no item looks at
+/// each queue.
 ///
-/// The queues have one type of consumer. For queues of different types take
+/// The queues have one type of consumer. For queues of different types use
 /// [`BoxedConsumer`](crate::BoxedConsumer).
 ///
 /// ```
@@ -48,7 +49,7 @@ struct Sources<C> {
     all: Vec<Source<C>>,
     /// The source of the last item.
     turn: usize,
-    /// Items that it may still give in a row.
+    /// Items that this queue may still give in a row.
     run: usize,
 }
 
@@ -114,7 +115,7 @@ impl<C: queue::Consumer> Inbox<C> {
         self.sources.pop_again().or_else(|| self.pop_by(None).ok())
     }
 
-    /// As [`pop`](Self::pop), for at most so long.
+    /// As [`pop`](Self::pop), for at most `timeout`.
     ///
     /// # Errors
     ///
@@ -212,7 +213,7 @@ impl<C: queue::Consumer> Sources<C> {
                 }
                 Err(TryPopError::Closed) => {
                     drop(self.all.swap_remove(self.turn));
-                    // Another one has its place now: all are looked at once more.
+                    // Another queue has its place now, so all queues are looked at once more.
                     left = self.all.len();
                 }
                 Err(error) => {

@@ -1,6 +1,6 @@
 //! Handles that wait: for items, or for room. For any queue.
 //!
-//! [`pair`] takes the two handles of a queue, and gives handles that are [`crate::Producer`] and
+//! [`pair`] takes the two handles of a queue, and returns handles that are [`crate::Producer`] and
 //! [`crate::Consumer`] too, with these calls:
 //!
 //! | | blocks the thread | gives up at a time | a future |
@@ -11,16 +11,16 @@
 //!
 //! [`Inbox`] is the receiving side of many queues at once. [`bytes::pair`] is for byte records.
 //!
-//! A call first looks again for some microseconds, and longer if that was worth it lately. Then it
-//! sleeps, and takes no processor time. A handle can be told to wait in another way: [`Strategy`].
-//! When all handles of the other side are dropped, all that sleep wake up. A future needs no
-//! runtime of its own; one side may be a task and the other one a thread.
+//! A call first looks again for some microseconds, and longer if that has succeeded lately. Then it
+//! sleeps, and takes no processor time. [`Strategy`] has other ways to wait. When all handles of
+//! the other side are dropped, all sleepers wake up. A future needs no runtime of its own; one side
+//! may be a task and the other one a thread.
 //!
-//! While nobody sleeps, a push or pop costs a load more than that of the plain handle. To sleep
+//! While no thread sleeps, a push or pop costs a load more than that of the plain handle. A sleep
 //! takes a [`membarrier(2)`](https://man7.org/linux/man-pages/man2/membarrier.2.html) of 1 to 10
-//! microseconds, unless sleeps come often: then pushes and pops have a fence. On other systems they
-//! always have one. The handles of a queue are either all in a pair or none: an item that a plain
-//! handle pushes wakes nobody.
+//! microseconds, unless sleeps come often: then each push and pop has a fence instead. On systems
+//! without `membarrier` each push and pop always has a fence. Either all handles of a queue are in
+//! a pair, or none: an item that a plain handle pushes wakes no thread.
 //!
 //! ```
 //! use corelane::{spsc, wait};
@@ -39,8 +39,8 @@
 //! first panic goes on. A pop that has its item catches the panic and returns the item. A push
 //! whose call panics has pushed its item, or drops it.
 //!
-//! Threads that wait for each other in a circle wait for ever, and so does a thread that waits for
-//! an item when it has the only producer itself.
+//! Threads that wait for each other in a circle wait for ever. So does a thread that waits for an
+//! item and has the only producer itself.
 
 /// Public for the models, which use it without a queue; not for use, and not stable.
 #[doc(hidden)]
@@ -111,8 +111,8 @@ struct Common {
     consumers: AtomicU64,
 }
 
-/// Where the handles of a queue sleep, and what they ring: [`Local`], if all of them are in one
-/// process.
+/// The bells at which the handles of a queue sleep, and which they ring: [`Local`], if all handles
+/// are in one process.
 pub trait Bells: sealed::Bells {}
 
 impl<B: sealed::Bells> Bells for B {}
@@ -127,8 +127,8 @@ pub(crate) mod sealed {
     pub trait Bells {
         type Items: Rings;
         type Room: Rings;
-        /// Whether a side may have several handles. Then one ring may be for several of them, and
-        /// each sleeper that has found something rings again.
+        /// Whether a side may have several handles. Then one call of `ring` may be for several
+        /// sleepers, and each sleeper that has found an item or room calls it again.
         const HAS_SEVERAL: bool = false;
 
         /// Consumers sleep here.
@@ -146,16 +146,16 @@ pub(crate) mod sealed {
         }
     }
 
-    /// What threads sleep at until it rings.
+    /// A bell, at which threads sleep until it is rung.
     pub trait Rings {
-        /// Wakes a sleeper, if there is one. All that the caller has published before is there for
-        /// a sleeper that is about to sleep.
+        /// Wakes a sleeper, if there is one. A sleeper that is about to sleep sees everything that
+        /// the caller has published before.
         fn ring(&self);
 
-        /// As `n` rings.
+        /// As `n` calls of [`ring`](Self::ring).
         fn ring_for(&self, n: usize);
 
-        /// As [`ring`](Self::ring), by a caller that has something in hand: it must not panic.
+        /// As [`ring`](Self::ring), for a caller that has an item: it must not panic.
         #[inline(always)] // as `ring`
         fn ring_and_catch(&self) {
             self.ring();
@@ -167,7 +167,7 @@ pub(crate) mod sealed {
             self.ring_for(n);
         }
 
-        /// Blocks the thread until a look finds something. `None` if that was not before `until`:
+        /// Blocks the thread until a look finds something. `None` if no look did before `until`:
         /// then the caller looks once more.
         fn sleep<R>(
             &self,
@@ -176,7 +176,7 @@ pub(crate) mod sealed {
             look: impl FnMut() -> Look<R>,
         ) -> Option<R>;
 
-        /// Called now and then by a thread that looks again and again and doesn't sleep.
+        /// Called now and then by a thread that doesn't sleep and looks again and again.
         #[inline]
         fn check(&self) {}
     }
@@ -203,7 +203,7 @@ impl Local {
         (sender, receiver)
     }
 
-    /// The handles of this side, and where those of the other side sleep.
+    /// The handles of this side, and the bell at which the other side sleeps.
     fn side(&self) -> (&AtomicU64, &Bell) {
         match self.is_producer {
             true => (&self.bells.producers, &self.items),
@@ -245,7 +245,7 @@ impl Drop for Local {
     /// The last handle of a side wakes the other side: the queue is closed.
     fn drop(&mut self) {
         let (handles, others) = self.side();
-        // Release ↔ the fence of the last one: the queue's handles are dropped.
+        // Release ↔ the fence of the last handle: the queue's handles are dropped.
         if handles.fetch_add(1_u64.wrapping_neg(), Ordering::Release) == 1 {
             others.ring_for_all();
         }

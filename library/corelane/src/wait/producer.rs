@@ -37,7 +37,7 @@ impl<P: queue::Producer, B: Bells> Producer<P, B> {
         self.push_by(item, None).map_err(|error| Closed(error.into_inner()))
     }
 
-    /// As [`push`](Self::push), for at most so long.
+    /// As [`push`](Self::push), for at most `timeout`.
     ///
     /// # Errors
     ///
@@ -91,7 +91,7 @@ impl<P: queue::Producer, B: Bells> Producer<P, B> {
         item: P::Item,
         until: Option<Instant>,
     ) -> Result<(), TryPushError<P::Item>> {
-        // Each case is made anew: see `Consumer::pop_by`.
+        // Each case is constructed anew: see `Consumer::pop_by`.
         match queue::Producer::try_push(self, item) {
             Ok(()) => Ok(()),
             Err(TryPushError::Closed(item)) => Err(TryPushError::Closed(item)),
@@ -159,11 +159,11 @@ impl<P: queue::Producer> Producer<P> {
     }
 }
 
-/// After a push that has waited. Both bells ring, although a waker may panic.
+/// After a push that has waited. Rings both bells, even if a waker panics.
 fn ring_after_wait<B: sealed::Bells>(bells: &B) {
     call_each([true, false], |is_of_items| match is_of_items {
         true => bells.items().ring(),
-        // Room may have come for several at once, with one ring.
+        // One call of `ring` may be for room for several producers.
         false if B::HAS_SEVERAL => bells.room().ring(),
         false => {}
     });
@@ -227,7 +227,7 @@ impl<P: queue::Producer> Future for PushFuture<'_, P> {
 }
 
 impl<P: queue::Producer> PushFuture<'_, P> {
-    /// The first look was in vain.
+    /// The first look found nothing.
     #[cold]
     #[inline(never)]
     fn poll_waiting(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Closed<P::Item>>> {
@@ -280,7 +280,7 @@ impl<P: queue::Producer, B: Bells> queue::Producer for Producer<P, B> {
     }
 
     fn try_clone(&self) -> Option<Self> {
-        // The bells first: the queue may have several handles where the bells don't allow it.
+        // The bells first: the queue may allow several handles where the bells don't.
         let (bells, queue) = (self.bells.try_clone()?, self.queue.try_clone()?);
         Some(Self::new(queue, bells).strategy(self.habit.strategy))
     }

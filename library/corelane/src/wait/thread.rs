@@ -11,9 +11,9 @@ use crate::memory::{Parker, limit, pause, timed_yield, yield_now};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Strategy {
-    /// Looks and yields for some microseconds, less if that was in vain lately, and then sleeps.
-    /// Where a yield costs more than a sleep, as on a machine that other processes keep busy, it
-    /// pauses instead.
+    /// Looks and yields for some microseconds, less if that has failed lately, and then sleeps. If
+    /// a yield costs more than a sleep, as on a machine that other processes keep busy, it pauses
+    /// instead.
     #[default]
     Adaptive,
     /// Looks all the time. It takes a whole core.
@@ -27,7 +27,7 @@ pub enum Strategy {
     Sleep,
 }
 
-/// What a handle's waits have cost so far: see [`Producer::waits`](super::Producer::waits).
+/// The cost of a handle's waits so far: see [`Producer::waits`](super::Producer::waits).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Waits {
@@ -43,7 +43,7 @@ pub struct Waits {
     pub asleep: Duration,
 }
 
-/// How the threads of a handle wait, and what it has cost.
+/// How the threads of a handle wait, and the cost of their waits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Habit {
     pub(super) strategy: Strategy,
@@ -55,7 +55,7 @@ pub(crate) struct Habit {
     between: u64,
     /// Waits in a row that were over before a sleep.
     awake: u64,
-    /// Until then the thread doesn't yield: a yield has cost more than a sleep.
+    /// Until this time the thread doesn't yield, because a yield has cost more than a sleep.
     no_yields_until: Option<Instant>,
     pub(super) waits: Waits,
 }
@@ -66,26 +66,27 @@ const PAUSES: u64 = limit(20, 0);
 const MOST: u64 = limit(20, 0);
 /// Fewest yields.
 const FEWEST: u64 = limit(1, 0);
-/// Yields of a trial: longer than it takes to wake another thread, also between virtual cores. Two
-/// threads that wait for each other, and both sleep, have long waits only because they sleep. If
-/// one of them stays awake for once, both find out. A trial that succeeds is followed by another.
+/// Yields of a trial: they take longer than a wake-up of another thread, also between virtual
+/// cores. If two threads wait for each other, and both sleep, their waits are long only because
+/// they sleep. If one of them stays awake once, both waits become short. A successful trial is
+/// followed by another.
 const TRIAL: u64 = limit(200, 0);
 /// Looks from one check of the bell to the next.
 const CHECK: u64 = 64;
-/// Sleeps for each trial: at least, and at most. After a trial in vain there are twice as many.
+/// Least and most sleeps between two trials. A failed trial doubles their number.
 const SLEEPS: u64 = 32;
 const MOST_SLEEPS: u64 = 1024;
-/// After this number of waits in a row without a sleep, a sleep is an accident: a trial follows at
-/// once.
+/// After this number of waits in a row without a sleep, a sleep is taken for an accident: the next
+/// wait is a trial.
 const A_ROW: u64 = 16;
 
-/// A yield that takes longer has cost more than a sleep: another process got its time slice. In a
-/// shorter one another thread of this program may have filled or emptied the queue.
+/// A yield that takes longer than this has cost more than a sleep: another process got its time
+/// slice. In a shorter yield another thread of this program may have filled or emptied the queue.
 const SLEEP: Duration = Duration::from_micros(150);
 /// A long yield is followed by a time without yields, which is 10 times as long. So long yields
 /// take an eleventh of the thread's time at most.
 const WITHOUT_YIELDS: u32 = 10;
-/// Pauses in place of a yield meanwhile. They take about as long as a yield on which no other
+/// Pauses in place of a yield in this time. They take about as long as a yield in which no other
 /// thread runs.
 const PAUSES_FOR_A_YIELD: u64 = limit(20, 0);
 
@@ -127,8 +128,8 @@ impl Habit {
         }
     }
 
-    /// Adapts to a wait that was over before a sleep, or was not. `awake` is how far its looks
-    /// went.
+    /// Adapts to a wait. `is_over` says whether it ended before a sleep, and `awake` how far its
+    /// looks went.
     pub(crate) fn end(&mut self, awake: &BeforeSleep, is_over: bool) {
         if let Some(lost) = awake.lost {
             let time = lost.saturating_mul(WITHOUT_YIELDS);
@@ -152,8 +153,8 @@ impl Habit {
         self.awake = 0;
     }
 
-    /// Whether the thread only looks again and again. Then this was the pause before a look, which
-    /// the caller makes. `looks` is how many it has made in this wait.
+    /// Whether the thread only looks again and again. Then this call was the pause before a look,
+    /// which the caller makes. `looks` is the number of looks so far in this wait.
     #[inline]
     pub(crate) fn pause_to_spin(&mut self, bell: &impl Rings, looks: u64) -> bool {
         if self.strategy != Strategy::Spin {
@@ -167,9 +168,9 @@ impl Habit {
         true
     }
 
-    /// Blocks the thread until a look finds something. `None` if that was not before `until`.
+    /// Blocks the thread until a look finds something. `None` if no look did before `until`.
     ///
-    /// The first look has been made, in vain.
+    /// The caller has already made the first look, which found nothing.
     #[cold]
     #[inline(never)]
     pub(crate) fn wait<R>(
@@ -184,12 +185,12 @@ impl Habit {
             if !awake.again() {
                 self.end(&awake, false);
                 let found = bell.sleep(&mut self.waits, until, &mut look);
-                // The ring may have come in time, and the thread got a core only now.
+                // The wake-up may have come in time, but the thread got a core only now.
                 return found.or_else(|| match look() {
                     Look::Done(found) => Some(found),
                     Look::NotYet => None,
                     Look::Busy => {
-                        // What this thread was rung for may still be there.
+                        // The item or room for which this thread was woken may still be there.
                         bell.ring();
                         None
                     }
@@ -277,7 +278,7 @@ impl BeforeSleep {
         let is_awake = self.yields > 0;
         if is_awake {
             self.yields -= 1;
-            // Another thread may need this core to make what is waited for.
+            // Another thread may need this core to make the item or room.
             self.has_yielded(timed_yield());
         }
         is_awake
@@ -343,7 +344,7 @@ impl Waits {
     }
 }
 
-/// Whether it is that late.
+/// Whether this time has come.
 pub(crate) fn is_over(until: Option<Instant>) -> bool {
     until.is_some_and(|until| Instant::now() >= until)
 }
@@ -392,7 +393,7 @@ mod tests {
         assert_eq!(sleeps_before_trial(&mut habit), 2 * SLEEPS);
         habit.end(&habit.begin(), false);
         assert_eq!(sleeps_before_trial(&mut habit), 4 * SLEEPS);
-        // A trial that succeeds is followed by another, and this one is in vain.
+        // A successful trial is followed by another, and this one fails.
         habit.end(&habit.begin(), true);
         habit.end(&habit.begin(), false);
         assert_eq!(sleeps_before_trial(&mut habit), 2 * SLEEPS);

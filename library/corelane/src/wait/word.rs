@@ -1,20 +1,22 @@
-//! The word at which threads of several processes sleep until one of them rings: an eventcount in
-//! 32 bits. All but the calls of the system.
+//! The word at which threads of several processes sleep until a thread rings: an eventcount in 32
+//! bits. This module has everything except the system calls.
 //!
-//! A thread that finds nothing counts itself as a sleeper, has a fence, looks once more, and sleeps
-//! until the word changes. The other side publishes, has a fence, and looks at the word. So the
-//! sleeper sees what was published, or the other side sees the sleeper. A ring takes one sleeper
-//! off the count, and the system wakes one thread. The word also counts the rings: a sleeper that
-//! finds another number of them may be the one that was taken off, and counts itself anew.
+//! A thread that finds nothing counts itself as a sleeper, runs a fence, looks once more, and
+//! sleeps until the word changes. The other side publishes, runs a fence, and reads the word. So
+//! the sleeper sees what was published, or the other side sees the sleeper. A call of `ring` takes
+//! one sleeper off the count, and the system wakes one thread. The word also counts these wake-ups.
+//! A sleeper that finds another number of wake-ups may be the one that was taken off the count, so
+//! it counts itself anew.
 //!
-//! While nobody sleeps, to ring costs a load: the fence is the light one of a `Barrier`, and a
-//! sleeper pays the heavy one, a `membarrier(2)` of some 10 microseconds. Then it also tells the
-//! other side to have `SeqCst` fences. Further sleeps need only such a fence, until somebody has
-//! rung `IN_VAIN` times with nobody asleep.
+//! While no thread sleeps, `ring` costs a load: the fence is the light one of a `Barrier`, and a
+//! sleeper runs the heavy one, a `membarrier(2)` of some 10 microseconds. Then the sleeper also
+//! sets a bit, by which the other side runs `SeqCst` fences. Further sleepers need only such a
+//! fence, until `ring` was called `IN_VAIN` times while no thread slept.
 //!
-//! There are never fewer in the count than sleep, but there may be more: a process that died
-//! asleep, or a sleeper that has counted itself anew. If the system finds nobody to wake, all are
-//! taken off. A sleeper that is not in the system yet then sees another number of rings.
+//! The count is never smaller than the number of sleepers, but it may be larger: by a process that
+//! died asleep, or by a sleeper that has counted itself anew. If the system finds no thread to
+//! wake, all sleepers are taken off the count. A thread that is about to sleep then sees another
+//! number of wake-ups.
 
 use core::cell::Cell;
 
@@ -22,21 +24,21 @@ use crate::memory::{AtomicU32, Barrier, Ordering, fence, limit};
 
 /// The bits of the number of sleepers. As a number: all of them.
 pub const SLEEPERS: u32 = (1 << 12) - 1;
-/// A heavy fence has followed a time at which the other side was told to have fences: it has them.
+/// The other side runs fences. A heavy fence has run since it was told to.
 const FENCED: u32 = 1 << 12;
-/// If none of these bits is set, nobody sleeps, and the other side has no fences.
+/// If none of these bits is set, no thread sleeps, and the other side runs no fences.
 const STATE: u32 = FENCED | SLEEPERS;
-/// The lowest bit of the number of rings.
+/// The lowest bit of the number of wake-ups.
 const RING: u32 = 1 << 13;
 
-/// Rings in vain until the other side needs no fence any more.
+/// So many calls of `ring` find no sleeper before they need no fence any more.
 const IN_VAIN: u32 = limit(8, 1) as u32;
 
-/// What one thread knows of a word at which it sleeps, or which it rings.
+/// The state of one thread that sleeps at a word, or rings.
 #[derive(Debug)]
 pub struct Knows {
     barrier: Barrier,
-    /// Rings in vain since the last one that woke somebody.
+    /// Calls of `ring` that found no sleeper, since the last one that woke a thread.
     in_vain: Cell<u32>,
 }
 
@@ -46,18 +48,18 @@ pub struct Knows {
 pub struct Sleeper {
     /// The word while it sleeps. The system lets it sleep only if the word is still the same.
     pub word: u32,
-    /// Whether a ring can't be lost. If not, the system has refused the fence.
+    /// Whether no wake-up can be lost. If not, the system has refused the fence.
     pub is_fenced: bool,
-    /// Whether it is in the count: it isn't if the count is at its end.
+    /// Whether it is in the count: it isn't if the count has its largest value.
     is_counted: bool,
 }
 
 impl Sleeper {
-    /// Whether somebody was taken off the count since this thread counted itself. If not, the
+    /// Whether a sleeper was taken off the count since this thread counted itself. If not, the
     /// thread may go on sleeping.
     pub fn is_rung(&mut self, word: &AtomicU32) -> bool {
-        // Relaxed: the kernel orders a sleep and a wake-up, and a thread that was rung looks again,
-        // with a fence.
+        // Relaxed: the kernel orders a sleep and a wake-up, and a woken thread looks again, with a
+        // fence.
         let now = word.load(Ordering::Relaxed);
         let is_rung = rings(now) != rings(self.word);
         if !is_rung {
@@ -66,8 +68,8 @@ impl Sleeper {
         is_rung
     }
 
-    /// Says that this thread doesn't sleep any more. Whether it may have been rung: if it goes away
-    /// without a look, it must pass the ring on.
+    /// Ends the sleep of this thread. Returns whether it may have been woken: then it must look, or
+    /// pass the wake-up on.
     pub fn leave(self, word: &AtomicU32) -> bool {
         let mut seen = self.word;
         while rings(seen) == rings(self.word) {
@@ -83,7 +85,7 @@ impl Sleeper {
     }
 }
 
-/// The number of rings.
+/// The number of wake-ups.
 fn rings(word: u32) -> u32 {
     word / RING
 }
@@ -94,7 +96,8 @@ impl Knows {
         Self { barrier, in_vain: Cell::new(0) }
     }
 
-    /// Rings for up to `n` threads. Whether the system must wake as many.
+    /// Takes up to `n` sleepers off the count. Returns whether the system must wake as many
+    /// threads.
     #[inline(always)] // the price of each push and pop
     pub fn ring(&self, word: &AtomicU32, n: u32) -> bool {
         // The fence orders the load.
@@ -128,18 +131,18 @@ impl Knows {
         false
     }
 
-    /// The fence was for nothing: after some of these, this side has no fences any more.
+    /// The fence found no sleeper: after some of these, this side runs no fences any more.
     fn ring_in_vain(&self, word: &AtomicU32, seen: u32) {
         self.in_vain.set(self.in_vain.get() + 1);
         if self.in_vain.get() >= IN_VAIN {
             self.in_vain.set(0);
-            // Relaxed, both: it fails if somebody goes to sleep at the same time.
+            // Relaxed, both: it fails if a thread goes to sleep at the same time.
             let _ =
                 word.compare_exchange(seen, seen & !FENCED, Ordering::Relaxed, Ordering::Relaxed);
         }
     }
 
-    /// Counts this thread as one that is about to sleep, and has a fence.
+    /// Counts this thread as a sleeper, and runs a fence.
     pub fn announce(&self, word: &AtomicU32) -> Sleeper {
         let mut seen = word.load(Ordering::Relaxed);
         let (more, is_counted) = loop {
@@ -164,11 +167,11 @@ impl Knows {
     }
 }
 
-/// After a heavy fence: all that ring have `SeqCst` fences, because the thread that had the fence
-/// is in the count. Returns the word.
+/// After a heavy fence: all calls of `ring` run `SeqCst` fences, because the thread that ran the
+/// heavy fence is in the count. Returns the word.
 fn confirm(word: &AtomicU32, counted: u32) -> u32 {
     let mut seen = counted;
-    // After a ring the thread may not be in the count any more.
+    // After a wake-up the thread may not be in the count any more.
     while rings(seen) == rings(counted) && seen & FENCED == 0 {
         let fenced = seen | FENCED;
         // Relaxed, both: the heavy fence came before, and a thread that relies on this has a fence

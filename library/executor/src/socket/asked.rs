@@ -11,7 +11,7 @@ use super::Direction;
 
 pub(super) struct Registered<T> {
     socket: Async<T>,
-    /// Whether there may be something without a new event, to read and to write.
+    /// Whether there may be bytes or room without a new event, to read and to write.
     may_have: [AtomicBool; 2],
 }
 
@@ -25,7 +25,7 @@ impl<T: AsFd> Registered<T> {
     }
 
     pub(super) fn poll(&self, direction: Direction, context: &mut Context<'_>) -> Poll<Result<()>> {
-        // Relaxed: if another task has it, this one waits for an event.
+        // Relaxed: if another task takes it, this task waits for an event.
         if self.may_have[direction as usize].swap(false, Ordering::Relaxed) {
             return Poll::Ready(Ok(()));
         }
@@ -35,8 +35,8 @@ impl<T: AsFd> Registered<T> {
         }
     }
 
-    /// Whether there is a new event before there is more, if a call has done less than it could. If
-    /// there is more at once, so is the event.
+    /// Whether a new event comes before there is more, if a call has done less than it could. If
+    /// there is more at once, the event comes at once, too.
     pub(super) fn is_done_when_short(&self, _: Direction) -> bool {
         true
     }

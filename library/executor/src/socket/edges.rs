@@ -42,7 +42,7 @@ impl<T: AsFd> Registered<T> {
         &self.socket
     }
 
-    /// Takes the event, if one has come. The first one has come when the socket is added.
+    /// Takes the event, if one has come. The first event comes when the socket is added.
     pub(super) fn poll(&self, direction: Direction, context: &mut Context<'_>) -> Poll<Result<()>> {
         self.source.poll(direction, context).map(Ok)
     }
@@ -52,15 +52,15 @@ impl<T: AsFd> Registered<T> {
         let mut sides = lock(&self.source.sides);
         let side = &mut sides[direction as usize];
         side.is_ready = true;
-        // Other tasks may have come to wait meanwhile.
+        // Other tasks may have begun to wait meanwhile.
         let waiting = mem::take(&mut side.waiting);
         drop(sides);
         waiting.wake();
     }
 
-    /// Whether there is nothing more without a new event, if a call has done less than it could. A
-    /// socket for messages may have the next one, and a Unix stream with descriptors ends a read at
-    /// each.
+    /// Whether there is nothing more without a new event, if a call has done less than it could.
+    /// This isn't so for a socket of messages, which may have the next message, nor for a Unix
+    /// stream with descriptors, where a read ends at each descriptor.
     pub(super) fn is_done_when_short(&self, direction: Direction) -> bool {
         self.is_tcp && !lock(&self.source.sides)[direction as usize].is_last
     }
@@ -79,11 +79,11 @@ impl<T: AsFd> Drop for Registered<T> {
     }
 }
 
-/// What is known of a socket. Others don't share its cache lines.
+/// The state of a socket, in cache lines of its own.
 #[repr(align(128))]
 struct Source {
-    /// What the system reports with its events: the place among the sources, and a number, for a
-    /// place is used again.
+    /// The number that the system reports with its events: the place among the sources, and a
+    /// count, because places are reused.
     data: u64,
     /// To read and to write.
     sides: Mutex<[Side; 2]>,
@@ -93,7 +93,7 @@ struct Source {
 struct Side {
     /// An event has come.
     is_ready: bool,
-    /// What ends the stream, or interrupts it, was reported with the last event, and is not
+    /// The end of the stream, or an interrupt of it, was reported with the last event, and is not
     /// reported again.
     is_last: bool,
     waiting: Waiting,
@@ -102,16 +102,16 @@ struct Side {
 /// The wakers of the tasks that wait.
 #[derive(Default)]
 struct Waiting {
-    /// Mostly the only one. `None` if there is none.
+    /// Mostly the only waker. `None` if there is none.
     first: Option<Waker>,
     others: Vec<Waker>,
 }
 
-/// Most tasks that wait for one event, before they are woken to find out which of them still do.
+/// If more tasks than this wait for one event, all are woken, to find out which of them still wait.
 const MOST: usize = 1000;
 
 impl Waiting {
-    /// Adds a waker. Returns those that may be stale, and must be woken.
+    /// Adds a waker. Returns the wakers that may be stale, and must be woken.
     fn add(&mut self, waker: &Waker) -> Self {
         let is_there = self.first.iter().chain(&self.others).any(|other| other.will_wake(waker));
         let full = if self.others.len() < MOST { Self::default() } else { mem::take(self) };
@@ -125,7 +125,7 @@ impl Waiting {
 
     fn wake(self) {
         for waker in self.first.into_iter().chain(self.others) {
-            // As in async-io: a waker that panics keeps none from being woken.
+            // As in async-io: all wakers are woken, even if one panics.
             quietly(|| waker.wake());
         }
     }
@@ -174,7 +174,7 @@ impl Source {
     }
 }
 
-/// The place that an event's data tell.
+/// The place in an event's data.
 fn place(data: u64) -> usize {
     data as u32 as usize
 }
@@ -227,7 +227,7 @@ impl Edges {
         loop {
             events.clear();
             let room = rustix::buffer::spare_capacity(&mut events);
-            // Interrupted: async-io says at once that there are some.
+            // Interrupted: async-io reports at once that there are events.
             if epoll::wait(&self.epoll, room, Some(&Timespec::default())).is_err() {
                 return;
             }
@@ -254,7 +254,7 @@ impl Wake for Edges {
         let waker = Waker::from(Arc::clone(&self));
         let mut context = Context::from_waker(&waker);
         self.take();
-        // If there are more by now, it says so at once.
+        // If there are more events by now, async-io reports this at once.
         while let Poll::Ready(Ok(())) = self.epoll.poll_readable(&mut context) {}
     }
 }

@@ -12,7 +12,7 @@ use hyper::rt::ReadBufCursor;
 
 use super::{Direction, Socket};
 
-/// Streams whose `Read` reads the descriptor, and does nothing else.
+/// Streams whose `Read` only reads the descriptor.
 pub trait Stream: AsFd + Unpin {}
 
 impl Stream for TcpStream {}
@@ -47,8 +47,8 @@ where
         AsyncWrite::poll_write(self, context, bytes)
     }
 
-    // `is_write_vectored` is false: hyper copies the body behind the head, which for short ones
-    // takes less time than a vectored call. For long ones users call hyper's `writev(true)`.
+    // `is_write_vectored` is false: hyper copies the body behind the headers. For short bodies this
+    // takes less time than a vectored call. For long bodies users call hyper's `writev(true)`.
     fn poll_write_vectored(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,

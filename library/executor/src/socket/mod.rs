@@ -1,4 +1,4 @@
-//! Sockets of which the system is asked once.
+//! Sockets that are registered with the system once.
 
 #[cfg(target_os = "linux")]
 mod edges;
@@ -25,9 +25,8 @@ use futures_lite::{AsyncRead, AsyncWrite};
 
 use crate::{budget, reactor};
 
-/// A socket that is registered with the system once, where [`Async`] registers before each wait.
-/// For connections with much traffic: with many events at once each message saves two calls of the
-/// system.
+/// A socket that is registered with the system once. ([`Async`] registers before each wait.) It is
+/// for connections with much traffic: with many events at once each message saves two system calls.
 ///
 /// ```
 /// use std::net::TcpListener;
@@ -57,21 +56,21 @@ use crate::{budget, reactor};
 /// [`new`](Self::new). Its `Read` and `Write` must do one call of the system each, and keep no
 /// bytes themselves.
 ///
-/// On Linux the system reports each event once (edge-triggered, by `epoll`). Elsewhere it is asked
-/// before each wait, as by [`Async`]. Events reach the socket by async-io's reactor, so it works
-/// wherever [`Async`] does, not only on this executor. Any number of tasks may use one socket, but
-/// where it is asked before each wait, tasks that wait for the same keep waking each other. A
-/// process that was forked may drop its parent's sockets, but not use them, and has none of its
-/// own.
+/// On Linux the system reports each event once (edge-triggered, by `epoll`). On other systems the
+/// socket registers before each wait, as [`Async`] does. Events reach the socket by async-io's
+/// reactor, so it works wherever [`Async`] does, not only on this executor. Any number of tasks may
+/// use one socket. But on other systems than Linux, tasks that wait for the same event keep waking
+/// each other. A forked process may drop its parent's sockets, but can't use them, and can't make
+/// its own.
 ///
 /// On this executor each read and write is a [step](crate::step): a task whose sockets always have
-/// more lets others run after 128 of them. Then a read or write is pending, although there are
+/// more lets other tasks run after 128 steps. Then a read or write is pending, although there are
 /// bytes.
 pub struct Socket<T: AsFd> {
     registered: Registered<T>,
 }
 
-/// What a task waits for.
+/// The event for which a task waits.
 #[derive(Clone, Copy)]
 enum Direction {
     Read,
@@ -109,9 +108,9 @@ impl<T: AsFd> Socket<T> {
         self.registered.get_ref()
     }
 
-    /// Calls `call`, and while that says [`WouldBlock`](ErrorKind::WouldBlock), waits for an event
-    /// and calls it again; after `Interrupted` at once. So it should do one call of the system, and
-    /// must not have done something when it says so.
+    /// Calls `call`. While it returns [`WouldBlock`](ErrorKind::WouldBlock), waits for an event and
+    /// calls it again; after `Interrupted` calls it again at once. So `call` should make one system
+    /// call, and must have had no effect when it returns one of these errors.
     ///
     /// ```
     /// # use corelane_executor::Socket;
@@ -129,8 +128,8 @@ impl<T: AsFd> Socket<T> {
         poll_fn(|context| self.poll(Direction::Read, context, &mut call, |_| true)).await
     }
 
-    /// As [`read_with`](Self::read_with), for a call that writes: `write`, and not `write_all`,
-    /// which may have written a part when it would block.
+    /// As [`read_with`](Self::read_with), for a call that writes: use `write`, and not `write_all`,
+    /// which may have written a part when it returns `WouldBlock`.
     ///
     /// # Errors
     ///
@@ -139,8 +138,8 @@ impl<T: AsFd> Socket<T> {
         poll_fn(|context| self.poll(Direction::Write, context, &mut call, |_| true)).await
     }
 
-    /// Calls until it would not block. `may_have_more` says whether the next call, too, may be done
-    /// without a new event.
+    /// Calls `call` until it would not block. `may_have_more` says whether the next call may
+    /// succeed without a new event, too.
     fn poll<R>(
         &self,
         direction: Direction,
@@ -150,7 +149,7 @@ impl<T: AsFd> Socket<T> {
     ) -> Poll<Result<R>> {
         ready!(budget::poll_step(context));
         loop {
-            // Takes the event: one that comes during the call is a new one.
+            // Takes the event: an event that comes during the call is a new one.
             ready!(self.registered.poll(direction, context))?;
             let unwound = PutBack(&self.registered, direction);
             let done = call(self.get_ref());
@@ -194,9 +193,9 @@ impl<T: AsFd> Drop for PutBack<'_, T> {
     }
 }
 
-/// The bytes of the buffers that the system takes at once.
+/// The bytes of the buffers that the system takes in one call.
 fn sum(lengths: impl Iterator<Item = usize>) -> usize {
-    /// As Linux and others say (`IOV_MAX`).
+    /// As on Linux and other systems (`IOV_MAX`).
     const BUFFERS: usize = 1024;
     lengths.take(BUFFERS).sum()
 }
@@ -215,8 +214,8 @@ impl Socket<TcpListener> {
     ///
     /// # Errors
     ///
-    /// Those of the system. A server goes on after most of them: `ConnectionAborted` is of one
-    /// connection, and descriptors may be free again after a while.
+    /// Those of the system. A server should continue after most of them: `ConnectionAborted`
+    /// concerns one connection, and descriptors may be free again after a while.
     pub async fn accept(&self) -> Result<(Socket<TcpStream>, SocketAddr)> {
         let (stream, address) = self.read_with(TcpListener::accept).await?;
         Ok((Socket::new(stream)?, address))
@@ -285,13 +284,13 @@ where
         Poll::Ready(socket.flush())
     }
 
-    /// Shuts down sending. What was written is still sent.
+    /// Shuts down sending. The bytes that were written are still sent.
     fn poll_close(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<()>> {
         Poll::Ready(shut_down(self.get_ref()))
     }
 }
 
-/// Shuts down sending. What is no socket, or not connected, is left as it is.
+/// Shuts down sending. Does nothing for a descriptor that is not a socket, or not connected.
 fn shut_down(socket: &impl AsFd) -> Result<()> {
     use rustix::io::Errno;
     match rustix::net::shutdown(socket, rustix::net::Shutdown::Write) {

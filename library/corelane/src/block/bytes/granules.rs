@@ -1,4 +1,5 @@
-//! An array of bytes in granules, and for each granule an entry that says what begins there.
+//! An array of bytes in granules, and an entry for each granule, which says whether a record begins
+//! there.
 
 use core::alloc::{Layout, LayoutError};
 use core::mem::MaybeUninit;
@@ -7,8 +8,8 @@ use core::ptr::NonNull;
 use crate::memory::{AtomicU32, Cells, Ordering};
 use crate::region::{Slots, array};
 
-/// Bytes of a granule. In smaller granules the [`Entry`] would cost more; in larger granules the
-/// unused rest behind a record.
+/// Bytes of a granule. With smaller granules the [`Entry`]s would cost more memory, with larger
+/// granules the unused rest behind each record.
 pub(super) const GRANULE: usize = size_of::<Granule>();
 
 /// Longest record in bytes: what an [`Entry`] can say.
@@ -64,9 +65,9 @@ impl Entry {
 
 /// The granules of a ring, with an [`Entry`] beside each.
 ///
-/// All bytes are initialised when the array is made. Entries are apart from the bytes, because a
-/// consumer that was stopped may read an entry where no record begins any more, while a producer
-/// writes the bytes there.
+/// All bytes are initialised when the array is made. Entries are apart from the bytes: a consumer
+/// that was stopped may read an entry where no record begins any more, while a producer writes the
+/// bytes of another record there.
 #[derive(Debug)]
 pub struct Granules {
     entries: NonNull<AtomicU32>,

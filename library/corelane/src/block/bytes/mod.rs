@@ -7,8 +7,8 @@
 //!
 #![doc = advice!(bbq_bytes)]
 //!
-//! Between claim and commit no record behind the claim is popped, nor one in front of it in the
-//! same block. While a consumer holds a record, the record's block is not reused.
+//! Between claim and commit no record behind the claim is popped, and no record of the same block
+//! in front of it. While a consumer holds a record, the record's block is not reused.
 //!
 //! | | |
 //! |---|---|
@@ -29,7 +29,7 @@
 //!
 //! - Lengths are not in front of the bytes but in an array of their own. A consumer reads a length
 //!   before it knows that no other consumer has taken the record. By then a producer may be writing
-//!   other bytes in that place. With the length among the bytes this read would be a data race,
+//!   other bytes in that place. If the length were among the bytes, this read would be a data race,
 //!   even though the consumer's compare-and-swap fails afterwards.
 //! - Granules to be skipped have an entry with their number, marked by a bit of its own. So a
 //!   record may have length zero, and a claim may be aborted, or committed with fewer bytes than

@@ -142,7 +142,7 @@ impl<T> Sender<T> {
         }
         aborted.store(false, Ordering::Relaxed);
         if matches!(self.end.try_reserve(Wanted::Skipped, &mut false), Err(Nothing::Yet)) {
-            // There may be aborted claims behind what is in front.
+            // There may be aborted claims behind the front.
             aborted.store(true, Ordering::Relaxed);
         }
         self.try_allocate(granules(len))
@@ -295,7 +295,7 @@ impl<T> Receiver<T> {
     }
 }
 
-/// What is looked for in front of the queue.
+/// What is at the front of the queue.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wanted {
     /// A record, behind granules to be skipped.
@@ -309,8 +309,7 @@ impl<T> End<Header<T>> {
     #[inline]
     fn try_reserve(&self, wanted: Wanted, freed: &mut bool) -> Result<(Run, usize), Nothing> {
         loop {
-            // Acquire ↔ Release in `leave`: the records because of which another consumer left the
-            // block.
+            // Acquire ↔ Release in `leave`: the records that made another consumer leave the block.
             let head = self.header().heads.chead.load(Ordering::Acquire);
             if let Some((run, len)) = self.reserve_in(head, wanted, freed)? {
                 if self.slots().arrangement().is_start(run.end()) {

@@ -1,5 +1,5 @@
-//! What both orders share: blocks, the word that says which items of a block are taken, and a
-//! thief's loot.
+//! The parts that both orders share: blocks, the word that says which items of a block are taken,
+//! and a thief's loot.
 
 use alloc::alloc::Layout;
 use core::alloc::LayoutError;
@@ -36,18 +36,18 @@ const LOG_NUMBER: u32 = 2 * LOG_INDEX + 2;
 /// |---|---|
 /// | 0 to 10 | index: the number of slots, from the first one on, whose items thieves have taken, or the FIFO owner before them |
 /// | 11 to 21 | FIFO: where the first seizure began that the owner has not noticed yet; the index, if there is none. LIFO: the index behind the item that the owner has given last, or 0 |
-/// | 22 and 23 | whose the block is: of the thieves, the owner's, or the owner's and seized by a thief |
+/// | 22 and 23 | the state of the block: with the thieves, with the owner, or with the owner and marked by a thief |
 /// | 24 to 63 | the low bits of the number of the block, which the paper calls round |
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Word(pub(super) u64);
 
 impl Word {
-    /// A block of which nothing has been taken, and which is the thieves'.
+    /// A block of the thieves, of which no item has been taken.
     pub(super) fn granted(number: u64) -> Self {
         Self(number << LOG_NUMBER)
     }
 
-    /// As [`granted`](Self::granted), but the owner's.
+    /// As [`granted`](Self::granted), but a block of the owner.
     pub(super) fn owned(number: u64) -> Self {
         Self(number << LOG_NUMBER | OWNED)
     }
@@ -87,21 +87,22 @@ impl Word {
         Self(self.0 & !(INDEX << LOG_INDEX) | start << LOG_INDEX)
     }
 
-    /// LIFO: the next item is given to the thief that has marked the block. The start says so,
-    /// whatever other thieves take before that one looks.
+    /// LIFO: gives the next item to the thief that has marked the block. The start says so, even if
+    /// other thieves take items before that thief looks.
     pub(super) fn with_gift(self) -> Self {
         let next = self.index() + 1;
         self.with_start(next).with_index(next)
     }
 
-    /// Whether it has been given an item since it was `before`, when no thief had marked it.
+    /// Whether the thief has been given an item since the word was `before`, when no thief had
+    /// marked it.
     pub(super) fn is_gift(self, before: Self) -> bool {
         let is_same_round = self.0 >> LOG_NUMBER == before.0 >> LOG_NUMBER;
         is_same_round && self.start() == before.index() + 1
     }
 
-    /// What the owner expects: this, or nothing that a word can be if the barrier's light fence
-    /// costs something.
+    /// The word that the owner expects: this one, or an impossible one if the barrier's light fence
+    /// isn't free.
     pub(super) fn expected(self, barrier: Barrier) -> u64 {
         if barrier.is_light() { self.0 } else { OWNED | SEIZED }
     }
@@ -136,7 +137,7 @@ struct Thieves {
 struct Owner {
     /// The position behind the newest item: the paper's `b_pos`. FIFO only.
     back: AtomicU64,
-    /// Items that thieves have taken in all earlier rounds. Nobody else reads it.
+    /// Items that thieves have taken in all earlier rounds. Only the owner reads it.
     taken: AtomicU64,
 }
 
@@ -147,8 +148,8 @@ impl Block {
         was.map(drop).map_err(Word)
     }
 
-    /// The FIFO owner: takes back the mark of a thief, which then gets nothing, and returns what
-    /// the word is without it.
+    /// The FIFO owner: removes the mark of a thief, which then gets no item, and returns the word
+    /// without it.
     pub(super) fn unmarked(&self, barrier: Barrier) -> Word {
         let mut found = self.word_after_pop(barrier);
         while found.is_seized() {
@@ -163,7 +164,7 @@ impl Block {
 
     /// The owner: the word, after it has stored its position for a pop.
     pub(super) fn word_after_pop(&self, barrier: Barrier) -> Word {
-        // The pop has perhaps had no fence.
+        // The pop may have had no fence.
         barrier.light();
         Word(self.thieves.word.load(Ordering::Relaxed))
     }
@@ -192,7 +193,7 @@ impl Block {
 /// One thief seizes at a time. So a mark that it finds is its own.
 pub(super) struct RightToSeize {
     is_taken: AtomicBool,
-    /// Nothing: by it models see that the thief is alone.
+    /// Has no content. By it models check that the thief is alone.
     alone: UnsafeCell<()>,
 }
 
@@ -228,7 +229,7 @@ impl Drop for Seizing<'_> {
     }
 }
 
-/// A block that a worker has at hand.
+/// A worker's view of a block.
 pub(super) struct AtHand<T> {
     block: NonNull<Block>,
     /// At positions in this block.
@@ -264,15 +265,15 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// By default about eight blocks, and one more. Without that one, a block of which thieves have
-    /// taken a part would be missing.
+    /// By default about eight blocks, and one more. Without this additional block, a block of which
+    /// thieves have taken a part would be missing.
     pub(super) fn new<H: State>(
         config: Config,
         has: &[ConfigOption],
     ) -> Result<Self, CapacityError> {
         config.only(has)?;
         slots_up_to::<H>(MOST_SLOTS_AT_ALL, config.capacity, 2 * MOST_SLOTS)?;
-        // Not so few that numbers of blocks come again soon.
+        // At least so many that numbers of blocks don't repeat soon.
         let usual = config.capacity.div_ceil(8).next_power_of_two().max(8);
         let slots = config.block.map_or(usual, |slots| slots.max(1)).min(MOST_SLOTS);
         let log_slots = slots.ilog2();
@@ -323,8 +324,8 @@ impl<T> Slots for Blocks<T> {
         let variables = variables.cast::<Block>();
         for number in (shape.first..).take(shape.blocks) {
             let i = (number % shape.blocks as u64) as usize;
-            // As if thieves had taken all items of the round before. The first block is the
-            // owner's.
+            // As if thieves had taken all items of the round before. The first block belongs to the
+            // owner.
             let word = match number == shape.first {
                 true => Word::owned(number),
                 false => Word::granted(number.wrapping_sub(shape.blocks as u64))
@@ -409,13 +410,13 @@ impl<T> Blocks<T> {
         drop_each(|| {
             let position = positions.next()?;
             let cell = position.wrapping_sub(self.offset(self.start(position)));
-            // SAFETY: by the caller's word there is an item, which nobody takes.
+            // SAFETY: by the caller's contract there is an item, which no thread takes.
             Some(unsafe { self.cells.read(cell) })
         });
     }
 }
 
-/// Items that a thief has taken. Those that it doesn't read are dropped with this.
+/// Items that a thief has taken. Items that it doesn't read are dropped with this.
 ///
 /// Their slots are in use until this is dropped: collect the items before they are run. If this is
 /// forgotten, the owner never uses their block again, and a FIFO queue is full for ever.

@@ -3,15 +3,15 @@
 //! `bwos-fifo`: the owner takes the oldest item, thieves the oldest behind the owner's block.
 //!
 //! The owner pushes into the *back* block, and grants it when it has pushed a few items. It pops
-//! from the *front* block, and takes over the next one when that is empty. Thieves steal from the
-//! blocks between, and from the back block once it is granted. An owner whose queue is nearly empty
-//! comes to the back block before it would grant it, and meets no thief there.
+//! from the *front* block, and takes over the next block when the front block is empty. Thieves
+//! steal from the blocks between, and from the back block after it is granted. An owner whose queue
+//! is nearly empty comes to the back block before it grants this block, and meets no thief there.
 //!
 #![doc = advice!(bwos_fifo)]
 //!
 //! | | |
 //! |---|---|
-//! | guarantee | owner: never waits for a thief; a pop tries again if a step of a thief came between, oldest first. Thieves: lock-free; what one of them steals is in the order of the pushes, but for what it seizes |
+//! | guarantee | owner: never waits for a thief, oldest first; a pop retries after a concurrent step of a thief. Thieves: lock-free; each steals items in the order of the pushes, except those that it seizes |
 //! | capacity | n, rounded up to whole blocks, for an owner that pops; slots behind items that the owner has not popped are not free, even if thieves have taken their items. Less while a thief is between taking and reading |
 //! | blocks | about 8 and one more, of n/8 slots, a power of two from 8 to 1024; [`Config::block`] sets another number of slots, rounded down to a power of two. The owner grants a block when it has pushed a 64th of it; [`Config::batch`] sets another number of items, less than the slots; with 0, and in blocks of fewer than 64 slots by default, it grants the block at once |
 //! | misses per item | owner: 0, and about 3 for each block that thieves have touched. One for each push while a thief looks at the back block. Thief: those of the item and of the block's words |
@@ -227,7 +227,7 @@ impl<T> Front<T> {
             let owned = loop {
                 let owned = word.for_owner().with_start(word.index());
                 if owned == word {
-                    // It has not been granted, and no thief has been there.
+                    // The block has not been granted, so no thief has been there.
                     break owned;
                 }
                 match block.exchange(word, owned, Ordering::Relaxed) {
@@ -244,7 +244,8 @@ impl<T> Front<T> {
     }
 
     /// A thief has marked the block, or has taken items; or each pop comes here for its fence.
-    /// Whether the item at `head` is still there. If not, `stop` is behind those that are not.
+    /// Returns whether the item at `head` is still there. If not, `stop` is behind the items that
+    /// are gone.
     fn look(self, blocks: &Blocks<T>, head: u64) -> (Self, bool) {
         let start = self.until - blocks.size();
         loop {
@@ -279,7 +280,7 @@ impl<T> Worker<T> {
     ///
     /// # Errors
     ///
-    /// `Full` if there is no room; it has the item.
+    /// `Full` if there is no room. The error has the item.
     #[inline(always)] // a call would cost more than the push or pop itself
     pub fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
         if self.back.tail == self.back.stop && !self.enter_next() {
@@ -320,11 +321,11 @@ impl<T> Worker<T> {
     ///
     /// # Errors
     ///
-    /// `Empty` if there is none, but those that thieves have taken.
+    /// `Empty` if there is none, except those that thieves have taken.
     #[inline(always)]
     pub fn try_pop(&mut self) -> Result<T, TryPopError> {
         loop {
-            // Relaxed: nobody else writes it.
+            // Relaxed: no other thread writes it.
             let mut head = self.end.header().head.load(Ordering::Relaxed);
             if head == self.front.stop {
                 if !self.find_more(head) {
@@ -502,7 +503,7 @@ impl<T> Stealer<T> {
         }
         loop {
             let (block, end) = (blocks.at(start), start + blocks.size());
-            // What the owner has popped since is not seen yet, perhaps.
+            // The owner's pops since then may not be visible yet.
             let from = self.end.header().head.load(Ordering::Relaxed).max(start + word.index());
             if block.back().load(Ordering::Relaxed).min(end) > from {
                 return match closed {
@@ -534,8 +535,8 @@ impl<T> Stealer<T> {
         self.count(1) == 0
     }
 
-    /// Items that could be stolen or seized: what the owner and the thieves do at the same time may
-    /// or may not count.
+    /// Items that could be stolen or seized. Concurrent calls of the owner and of thieves may or
+    /// may not count.
     pub fn len(&self) -> usize {
         self.count(u64::MAX) as usize
     }
@@ -588,7 +589,7 @@ impl<T> Stealer<T> {
         // Acquire ↔ Release in `try_push`: the items.
         let back = block.back().load(Ordering::Acquire).min(start + blocks.size());
         let from = head.max(start + word.index());
-        // If the owner has not noticed the seizure before, it will ask where that began.
+        // If the owner has not noticed the seizure before, it will read where the seizure began.
         let first = if word.start() == word.index() { from - start } else { word.start() };
         let half = if is_ordered { back.saturating_sub(from).div_ceil(2) } else { 0 };
         let n = half.min(most as u64);
@@ -616,7 +617,8 @@ impl<T> Stealer<T> {
         most: usize,
     ) -> Result<Loot<'_, T>, TryPopError> {
         let blocks = self.end.slots();
-        // Relaxed: all that the owner did happens before it is seen to be gone.
+        // Relaxed: everything that the owner did happens before this thread sees that the owner is
+        // gone.
         let from = self.end.header().head.load(Ordering::Relaxed).max(start + word.index());
         let back = block.back().load(Ordering::Relaxed).min(start + blocks.size());
         let n = back.saturating_sub(from).min(most as u64);

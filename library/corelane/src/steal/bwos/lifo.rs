@@ -1,14 +1,14 @@
 //! `bwos-lifo`: the owner takes the newest item, thieves the oldest.
 //!
-//! The owner pushes and pops in the *top* block. When that is full, the owner grants it and goes up
-//! to the next one. When it is empty, the owner goes down and takes over the one below. Thieves
-//! steal from the *bottom* block, in order.
+//! The owner pushes and pops in the *top* block. When the top block is full, the owner grants it
+//! and goes up to the next block. When it is empty, the owner goes down and takes over the block
+//! below. Thieves steal from the *bottom* block, in order.
 //!
 #![doc = advice!(bwos_lifo)]
 //!
 //! | | |
 //! |---|---|
-//! | guarantee | owner: never waits for a thief; a pop tries again if a step of a thief came between, newest first. Thieves: lock-free, oldest first |
+//! | guarantee | owner: never waits for a thief, newest first; a pop retries after a concurrent step of a thief. Thieves: lock-free, oldest first |
 //! | capacity | n, rounded up to whole blocks; less while a thief is between taking and reading |
 //! | blocks | about 8 and one more, of n/8 slots, a power of two from 8 to 1024; [`Config::block`] sets another number of slots, rounded down to a power of two |
 //! | misses per item | owner: 0, and about 3 for each block that thieves have touched. Thief: those of the item and of the block's word |
@@ -77,8 +77,8 @@ pub fn queue_with<T: Send>(config: Config) -> Result<Worker<T>, CapacityError> {
     Ok(Worker { here, end, thieves })
 }
 
-/// Looks whether the owner finds the mark, until a thief has its fence: about as long as that
-/// takes.
+/// So many times a thief looks whether the owner has found the mark, before it runs the fence:
+/// about as long as the fence takes.
 const LOOKS: u32 = limit(20, 1) as u32;
 
 /// What the owner and its thieves share besides the blocks.
@@ -198,8 +198,8 @@ impl<T> Here<T> {
     }
 
     /// A thief has marked the block, or has taken items; or each pop comes here for its fence. The
-    /// owner takes the mark back, and gives the thief the oldest item below `position`, if there is
-    /// one: while the owner pops often, thieves would never be fast enough.
+    /// owner removes the mark, and gives the thief the oldest item below `position`, if there is
+    /// one: otherwise no thief would be fast enough while the owner pops often.
     fn look(self, blocks: &Blocks<T>, position: u64) -> Self {
         let start = self.until - blocks.size();
         let mut word = self.block.word_after_pop(self.barrier);
@@ -232,11 +232,11 @@ impl<T> Worker<T> {
     ///
     /// # Errors
     ///
-    /// `Full` if there is no room; it has the item.
+    /// `Full` if there is no room. The error has the item.
     #[inline(always)] // a call would cost more than the push or pop itself
     pub fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
         let shared = &self.end.header().top;
-        // Relaxed: nobody else writes it.
+        // Relaxed: no other thread writes it.
         let top = shared.load(Ordering::Relaxed);
         if top == self.here.until {
             let (here, blocks) = (self.here.clone(), self.end.slots().clone());
@@ -259,7 +259,7 @@ impl<T> Worker<T> {
     /// `Empty` if there is none.
     #[inline(always)]
     pub fn try_pop(&mut self) -> Result<T, TryPopError> {
-        // Relaxed: nobody else writes it.
+        // Relaxed: no other thread writes it.
         let top = self.end.header().top.load(Ordering::Relaxed);
         if top == self.here.base && !self.go_down() {
             return Err(TryPopError::Empty);
@@ -435,14 +435,14 @@ impl<T> Stealer<T> {
         self.len() == 0
     }
 
-    /// Items that could be stolen or seized: what the owner and the thieves do at the same time may
-    /// or may not count.
+    /// Items that could be stolen or seized. Concurrent calls of the owner and of thieves may or
+    /// may not count.
     pub fn len(&self) -> usize {
         let Some(Found { start, word, .. }) = self.bottom() else { return 0 };
         // Relaxed: the caller has a fence, if it needs one.
         let top = self.end.header().top.load(Ordering::Relaxed);
         let all = top.saturating_sub(start + word.index());
-        // The owner has just left a granted block if it seems to be below its items.
+        // If the owner seems to be below its items, it has just left a granted block.
         all.max(word.is_granted().into()) as usize
     }
 
@@ -475,7 +475,7 @@ impl<T> Stealer<T> {
             Ordering::Acquire,
         ) {
             Ok(_) => n,
-            // Nobody uses the block again before this thread has read what it was given.
+            // The block is not reused before this thread has read the item that it was given.
             Err(now) if Word(now).is_gift(word) => 1,
             Err(_) => return Err(TryPopError::Busy),
         };
@@ -492,7 +492,8 @@ impl<T> Stealer<T> {
     fn take_rest(&self, found: &Found<'_>, most: usize) -> Result<Loot<'_, T>, TryPopError> {
         let (&Found { block, start, word }, blocks) = (found, self.end.slots());
         let from = start + word.index();
-        // Relaxed: all that the owner did happens before it is seen to be gone.
+        // Relaxed: everything that the owner did happens before this thread sees that the owner is
+        // gone.
         let top = self.end.header().top.load(Ordering::Relaxed).min(start + blocks.size());
         let n = top.saturating_sub(from).min(most as u64);
         if n == 0 {

@@ -1,18 +1,18 @@
 //! `abp-asymmetric`: a deque whose owner has no fence. Thieves pay for it, and take up to half of
 //! the items at once.
 //!
-//! A thief raises `top` first, and compares it with `bottom` afterwards, as the owner lowers
-//! `bottom` first and looks at `top` afterwards: the protocol THE of Cilk-5. Between its two steps
-//! the thief has a fence on all cores of the process, by
+//! A thief first raises `top`, and then compares it with `bottom`. The owner first lowers `bottom`,
+//! and then reads `top`: the protocol THE of Cilk-5. Between its two steps the thief runs a fence
+//! on all cores of the process, by
 //! [`membarrier(2)`](https://man7.org/linux/man-pages/man2/membarrier.2.html), and the owner needs
-//! none. Thieves have a lock among them. An owner that finds `top` behind its item takes the lock
-//! as well, and then knows whether a thief has the item.
+//! none. Thieves share a lock. An owner that finds `top` behind its item takes the lock as well,
+//! and then knows whether a thief has the item.
 //!
 #![doc = advice!(literature abp_asymmetric)]
 //!
 //! | | |
 //! |---|---|
-//! | guarantee | owner: waits for a thief that is about to take its item, and to grow; newest first. Thieves: one at a time, oldest first |
+//! | guarantee | owner: waits for a thief that is about to take its item, and for thieves when it grows the queue; newest first. Thieves: one at a time, oldest first |
 //! | capacity | n, rounded up to a power of two; less while a thief is between claiming and reading. Or [`unbounded`] |
 //! | misses per item | owner: 0, and one for each stolen item that it notices when the ring has gone round. Thief: those of the item and of its slot's word; for each steal some microseconds, and those of the lock, of `top` and of `bottom` |
 //! | paper | M. Frigo, C. E. Leiserson, K. H. Randall: *The Implementation of the Cilk-5 Multithreaded Language* (PLDI 1998), §5; the fence and the half are additions |
@@ -141,7 +141,7 @@ impl<T> State for Header<T> {
 }
 
 impl<T> Header<T> {
-    /// Relaxed: what needs more has the lock, or a fence.
+    /// Relaxed: callers that need an order have the lock, or a fence.
     fn top(&self) -> u64 {
         self.thieves.top.load(Ordering::Relaxed)
     }
@@ -157,7 +157,7 @@ impl<T> Header<T> {
         let _right = self.thieves.right.lock();
         let is_own = !is_before(position, self.top());
         if !is_own {
-            // Relaxed: no item is left that it could show.
+            // Relaxed: it publishes no item.
             self.bottom.store(position.wrapping_add(1), Ordering::Relaxed);
         }
         is_own
@@ -231,10 +231,10 @@ impl<T> Worker<T> {
     ///
     /// # Errors
     ///
-    /// `Full` if there is no room; it has the item.
+    /// `Full` if there is no room. The error has the item.
     #[inline(always)] // a call would cost more than the push or pop itself
     pub fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
-        // Relaxed: nobody else writes it.
+        // Relaxed: no other thread writes it.
         let mut bottom = self.end.header().bottom.load(Ordering::Relaxed);
         if bottom == self.here.limit {
             let (here, header) = (self.here.clone(), self.end.header());
@@ -261,7 +261,7 @@ impl<T> Worker<T> {
     #[inline(always)]
     pub fn try_pop(&mut self) -> Result<T, TryPopError> {
         let header = self.end.header();
-        // Relaxed: nobody else writes it.
+        // Relaxed: no other thread writes it.
         let position = header.bottom.load(Ordering::Relaxed).wrapping_sub(1);
         // Release ↔ Acquire in `claim`: the items below.
         header.bottom.store(position, Ordering::Release);
@@ -336,8 +336,8 @@ impl<T> Stealer<T> {
         self.len() == 0
     }
 
-    /// Items that could be stolen: what the owner and the thieves do at the same time may or may
-    /// not count.
+    /// Items that could be stolen. Concurrent calls of the owner and of thieves may or may not
+    /// count.
     pub fn len(&self) -> usize {
         let header = self.end.header();
         // Relaxed: the caller has the fence, if it needs one.
@@ -349,8 +349,8 @@ impl<T> Stealer<T> {
 /// Items that a thief has taken. Those that it doesn't read are dropped with this.
 ///
 /// The slot of an item is in use until the item is read: collect the items before they are run. If
-/// this is forgotten, the owner never uses the slots again. A bounded queue is then full for ever,
-/// and another one grows when it comes there.
+/// this is forgotten, the owner never uses the slots again. Then a bounded queue is full for ever,
+/// and an unbounded queue grows when the owner comes to these slots.
 pub struct Loot<'a, T> {
     buffer: &'a Buffer<T>,
     next: u64,

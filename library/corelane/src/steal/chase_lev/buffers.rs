@@ -1,5 +1,5 @@
-//! What both queues share: buffers, each twice as long as the one before, and slots that say how
-//! far thieves have read.
+//! The parts that both queues share: buffers, each twice as long as the one before, and slots with
+//! a word that says how far thieves have read.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -127,7 +127,7 @@ impl<T> Buffers<T> {
 
     /// A thief: the buffer of an item that it has claimed.
     pub(super) fn of(&self, position: u64) -> &Buffer<T> {
-        // Acquire ↔ Release in `add`: the buffer, also if it is newer than the item. An older one
+        // Acquire ↔ Release in `add`: the buffer, also if it is newer than the item. A buffer older
         // than the item's can't be found: the item was pushed after its buffer was added. SAFETY:
         // buffers live as long as the queue.
         let mut buffer = unsafe { &*self.newest.load(Ordering::Acquire) };
@@ -195,7 +195,8 @@ impl<T> Here<T> {
         }
     }
 
-    /// With the slots that thieves have given back. `None` if that is no slot at `bottom`.
+    /// The same, with the slots that thieves have given back. `None` if there is no free slot at
+    /// `bottom`.
     pub(super) fn with_room(self, buffer: &Buffer<T>, bottom: u64) -> Option<Self> {
         let len = buffer.len() as u64;
         let in_use = buffer.first_in_use(self.limit.wrapping_sub(len), bottom);

@@ -1,14 +1,14 @@
 //! `abp`: the Chase–Lev deque. The owner takes the newest item, thieves the oldest, one at a time.
 //!
 //! The owner pushes and pops at the *bottom*. A thief claims the item at the *top* by a
-//! compare-and-swap. The owner lowers `bottom` before it looks at `top`, with a fence between. Only
-//! for the last item it needs a compare-and-swap as well.
+//! compare-and-swap. The owner lowers `bottom` before it looks at `top`, with a fence between. For
+//! the last item the owner needs a compare-and-swap as well.
 //!
 #![doc = advice!(literature abp)]
 //!
 //! | | |
 //! |---|---|
-//! | guarantee | owner: wait-free but for the allocator and, while it grows, for thieves that come first; newest first. Thieves: lock-free, oldest first |
+//! | guarantee | owner: wait-free except in the allocator and, while it grows the queue, for thieves that are faster; newest first. Thieves: lock-free, oldest first |
 //! | capacity | n, rounded up to a power of two; less while a thief is between claiming and reading. Or [`unbounded`] |
 //! | misses per item | owner: 0, but a fence for each pop, and one for each stolen item that it notices when the ring has gone round. Thief: those of the item, of its slot's word, of `top`, and of `bottom`, which the owner writes in each call |
 //! | paper | D. Chase, Y. Lev: *Dynamic Circular Work-Stealing Deque* (SPAA 2005); N. M. Lê, A. Pop, A. Cohen, F. Zappa Nardelli: *Correct and Efficient Work-Stealing for Weak Memory Models* (PPoPP 2013) |
@@ -34,8 +34,9 @@
 //!   of a later item, which is a data race unless the slot is an atomic. Here a thief claims first,
 //!   so items may have any type. Each slot has a word, by which the thief says that the item is out
 //!   of the slot. The owner reads these words when it comes to the end of the room that it knows
-//!   of. A thief that is stopped between the two keeps its slot and those behind it in use. When
-//!   the owner has gone round the ring, the queue is full for so long, or grows.
+//!   of. A thief that is stopped between its claim and its read keeps this slot and the slots
+//!   behind it in use. When the owner has gone round the ring, the queue is full until the thief
+//!   continues, or grows.
 //! - So a push doesn't load `top`.
 //! - A full queue gives the item back, or grows. The owner grows the queue as a thief would: it
 //!   claims all items by a compare-and-swap of `top`, moves them to a buffer of twice the length,
@@ -43,8 +44,8 @@
 //!   items, and a thief may read either copy.
 //! - Old buffers are kept until the queue is dropped. Each is half as long as the next, so all old
 //!   ones together are shorter than the newest one.
-//! - The compare-and-swaps are relaxed: the two fences order what they must. Counters have 64 bits,
-//!   so no position comes again.
+//! - The compare-and-swaps are relaxed: the two fences order them. Counters have 64 bits, so no
+//!   position occurs twice.
 
 pub mod asymmetric;
 mod buffers;
@@ -200,10 +201,10 @@ impl<T> Worker<T> {
     ///
     /// # Errors
     ///
-    /// `Full` if there is no room; it has the item.
+    /// `Full` if there is no room. The error has the item.
     #[inline(always)] // a call would cost more than the push itself
     pub fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
-        // Relaxed: nobody else writes it.
+        // Relaxed: no other thread writes it.
         let mut bottom = self.end.header().bottom.load(Ordering::Relaxed);
         if bottom == self.here.limit {
             let (here, header) = (self.here.clone(), self.end.header());
@@ -230,7 +231,7 @@ impl<T> Worker<T> {
     #[inline(always)]
     pub fn try_pop(&mut self) -> Result<T, TryPopError> {
         let header = self.end.header();
-        // Relaxed: nobody else writes it.
+        // Relaxed: no other thread writes it.
         let bottom = header.bottom.load(Ordering::Relaxed);
         let position = bottom.wrapping_sub(1);
         // Release ↔ Acquire in `try_steal`: the items below.
@@ -245,7 +246,7 @@ impl<T> Worker<T> {
             return Ok(unsafe { self.here.cells.read(position) });
         }
         let is_own = top == position && header.claim(position, bottom);
-        // Relaxed: no item is left that it could show.
+        // Relaxed: it publishes no item.
         header.bottom.store(bottom, Ordering::Relaxed);
         if !is_own {
             return Err(TryPopError::Empty);
@@ -284,8 +285,8 @@ impl<T> Stealer<T> {
     ///
     /// # Errors
     ///
-    /// `Empty` if there is none, or the owner is just moving all of them to a larger buffer;
-    /// `Closed` if there is none and the owner is gone.
+    /// `Empty` if there is none, or the owner is moving all of them to a larger buffer; `Closed` if
+    /// there is none and the owner is gone.
     pub fn try_steal(&self) -> Result<T, TryPopError> {
         let closed = self.end.peer_is_gone();
         let header = self.end.header();
@@ -320,8 +321,8 @@ impl<T> Stealer<T> {
         self.len() == 0
     }
 
-    /// Items that could be stolen: what the owner and the thieves do at the same time may or may
-    /// not count.
+    /// Items that could be stolen. Concurrent calls of the owner and of thieves may or may not
+    /// count.
     pub fn len(&self) -> usize {
         let header = self.end.header();
         // Relaxed: the caller has the fence, if it needs one.

@@ -10,7 +10,7 @@ use std::thread;
 use super::Fork;
 use super::latch::Latch;
 
-/// What runs a task: the first field of each kind of task.
+/// The function that runs a task: the first field of each kind of task.
 pub(super) struct Head(unsafe fn(NonNull<Head>, &Fork));
 
 /// A task in a queue.
@@ -21,7 +21,7 @@ pub(super) struct Task(NonNull<Head>);
 unsafe impl Send for Task {}
 
 impl Task {
-    /// Runs the task. No panic comes out.
+    /// Runs the task. It doesn't panic.
     ///
     /// # Safety
     ///
@@ -86,11 +86,11 @@ impl<F: FnOnce(&Fork) -> R, R> OnStack<F, R> {
     /// The task was taken back, or was in no queue. The call is taken once.
     #[inline]
     pub(super) unsafe fn take(&self) -> F {
-        // SAFETY: nobody else has the call, and nobody uses it after this.
+        // SAFETY: no other thread has the call, and none uses it after this.
         unsafe { ManuallyDrop::take(&mut *self.call.get()) }
     }
 
-    /// The output, or what it has panicked with, when the latch is set.
+    /// The output, or the payload of the panic, when the latch is set.
     pub(super) fn into_output(self) -> thread::Result<R> {
         self.output.into_inner().expect("it was run before the latch was set")
     }
@@ -103,7 +103,7 @@ struct OnHeap<F> {
     call: F,
 }
 
-/// A task of a call on the heap. The caller waits for it, and answers for its lifetime.
+/// A task of a call on the heap. The caller waits for it, and is responsible for its lifetime.
 pub(super) fn on_heap<F: FnOnce(&Fork)>(call: F) -> Task {
     let head = Head(run_boxed::<F>);
     Task(NonNull::from(Box::leak(Box::new(OnHeap { head, call }))).cast())

@@ -1,4 +1,4 @@
-//! What a thread waits for that needs the result of another one.
+//! Latches: a thread that needs the result of another thread waits at one.
 
 use core::task::Waker;
 
@@ -7,8 +7,8 @@ use crate::memory::{AtomicU64, Ordering, UnsafeCell};
 /// Set once, by one thread, and waited for by one thread. It may be freed as soon as it is set.
 pub struct Latch {
     state: AtomicU64,
-    /// Written by the thread that waits, before the state is [`SLEEPS`]. Then it is the other
-    /// thread's.
+    /// Written by the waiting thread, before the state is [`SLEEPS`]. From then on only the other
+    /// thread accesses it.
     waker: UnsafeCell<Option<Waker>>,
 }
 
@@ -41,7 +41,7 @@ impl Latch {
         self.state.load(Ordering::Acquire) == SET
     }
 
-    /// Has `waker` woken when it is set. Whether it is not set yet.
+    /// Has `waker` woken when the latch is set. Returns whether it is not set yet.
     ///
     /// # Safety
     ///
@@ -59,7 +59,7 @@ impl Latch {
     ///
     /// # Safety
     ///
-    /// `latch` is there until it is set. Nobody else sets it.
+    /// `latch` exists until it is set. No other thread sets it.
     pub unsafe fn set(latch: *const Self) {
         // SAFETY: the latch is there until the exchange succeeds; `latch` is not used after that.
         let open = unsafe {
@@ -82,7 +82,7 @@ impl Latch {
     }
 }
 
-/// Set when all that share it have counted themselves out.
+/// A latch that is set when all its users have counted themselves out.
 #[derive(Debug)]
 pub struct Countdown {
     left: AtomicU64,
@@ -90,20 +90,20 @@ pub struct Countdown {
 }
 
 impl Default for Countdown {
-    /// One shares it.
+    /// One user.
     fn default() -> Self {
         Self { left: AtomicU64::new(1), latch: Latch::default() }
     }
 }
 
 impl Countdown {
-    /// Another one shares it from now on. The caller is one of those that do.
+    /// One more user. The caller is a user.
     pub fn count_in(&self) {
-        // Relaxed: it can't be set meanwhile.
+        // Relaxed: the latch can't be set meanwhile.
         self.left.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// One of those that share it is done.
+    /// One user is done.
     ///
     /// # Safety
     ///
@@ -111,7 +111,8 @@ impl Countdown {
     pub unsafe fn count_out(countdown: *const Self) {
         // SAFETY: it is there until it is set, for which this one was missing.
         unsafe {
-            // Minus one. Release: what this one did. Acquire: what all others did.
+            // Minus one. Release: everything that this user did. Acquire: everything that all
+            // others did.
             if (*countdown).left.fetch_add(u64::MAX, Ordering::AcqRel) == 1 {
                 Latch::set(&raw const (*countdown).latch);
             }

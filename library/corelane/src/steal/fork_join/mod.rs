@@ -1,5 +1,5 @@
-//! Computations that fork and join: a task calls two others, which may run at once, and goes on
-//! when both are done.
+//! Computations that fork and join: a task calls two others, which may run at the same time, and
+//! continues when both are done.
 //!
 //! ```
 //! use corelane::steal::fork_join::{Fork, Options, Pool};
@@ -20,22 +20,22 @@
 //! ```
 //!
 //! [`join`](Fork::join) pushes its second call into the worker's [LIFO queue](super::lifo), runs
-//! the first one, and pops the second one, unless another worker has stolen it. Then it runs other
-//! tasks until that one is done. A task is on the stack of its `join`; nothing is on the heap.
-//! [`scope`](Fork::scope) is for any number of tasks, which are on the heap.
+//! the first one, and pops the second one. If another worker has stolen the second call, the worker
+//! runs other tasks until that call is done. A task is on the stack of its `join`; nothing is on
+//! the heap. [`scope`](Fork::scope) is for any number of tasks, which are on the heap.
 //!
 //! # What holds
 //!
 //! - Calls may borrow whatever outlives the `join` or the scope.
-//! - The thread that calls [`Pool::run`] is one of the workers: a small computation has no other
-//!   thread to wait for, if no other thread is in such a call.
+//! - The thread that calls [`Pool::run`] is one of the workers, unless another thread is in such a
+//!   call. So a small computation waits for no other thread.
 //! - A worker that waits runs tasks of its pool meanwhile, also of other computations, on top of
 //!   its stack.
-//! - Tasks must not wait for each other by other means: there may be one worker for all of them. A
-//!   lock that is held across a `join` may be wanted by a task on top of it, whose thread then
-//!   waits for itself.
-//! - A panic comes out of the `join`, the scope and the `run` it happened in, when all that they
-//!   have called is done.
+//! - Tasks must not wait for each other by other means: there may be one worker for all of them.
+//!   Don't hold a lock across a `join`: a task that runs on top of the `join` may want the lock,
+//!   and its thread would wait for itself.
+//! - A panic comes out of the `join`, the scope and the `run` in which it happened, when all calls
+//!   of these are done.
 
 mod job;
 /// Public for the models, which use it without a pool; not for use, and not stable.
@@ -83,7 +83,7 @@ thread_local! {
 pub struct Fork {
     local: UnsafeCell<Local<Task>>,
     parker: Parker,
-    /// The worker of another pool, or none, of which a task waits for this one.
+    /// The worker of another pool, if one of its tasks waits for this worker.
     outer: *const Self,
 }
 
@@ -108,7 +108,7 @@ impl Pool {
             let worker = local.worker();
             // Until the pool ends.
             let work = move || Fork::new(local).enter(|fork| fork.help_until(|| false));
-            // If the system refuses it, the drop of the pool ends the others.
+            // If the system refuses a thread, the drop of the pool ends the other threads.
             let thread = pool.options.start(worker, |thread| thread.spawn(work))?;
             pool.threads.push(thread);
         }
@@ -157,7 +157,7 @@ impl Pool {
             Some(fork) => fork.help_until_set(job.latch()),
             None => {
                 let parker = Parker::new();
-                // SAFETY: nobody has called it before.
+                // SAFETY: no thread has called it before.
                 unsafe { job.latch().sleep(parker.waker()) };
                 while !job.latch().is_set() {
                     parker.park(None);
@@ -179,8 +179,8 @@ impl Pool {
         self.crew.workers()
     }
 
-    /// What a worker has done so far. Tasks are those of scopes, and stolen ones; a call that its
-    /// own `join` makes is none. Worker 0 is the thread that calls `run`.
+    /// Counts of a worker. Tasks are those of scopes, and stolen ones; a call that its own `join`
+    /// makes doesn't count. Worker 0 is the thread that calls `run`.
     ///
     /// # Panics
     ///
@@ -275,7 +275,8 @@ impl Fork {
             let b = unsafe { job.take() };
             return (a(self), b(self));
         }
-        // Not by a destructor while this thread unwinds: tasks of others may be run here meanwhile.
+        // Not in a destructor while this thread unwinds: tasks of other computations may run here
+        // meanwhile.
         let a = catch_unwind(AssertUnwindSafe(|| a(self)));
         let is_back = self.takes_back(job.task(), job.latch());
         match a {
@@ -288,7 +289,7 @@ impl Fork {
         }
     }
 
-    /// Takes a task back. If another worker has it, this one runs other tasks until that is done,
+    /// Takes a task back. If another worker has it, this worker runs other tasks until it is done,
     /// and returns `false`.
     #[inline(always)]
     fn takes_back(&self, own: Task, latch: &Latch) -> bool {
@@ -316,7 +317,7 @@ impl Fork {
     /// Runs a task of a queue of this pool.
     fn run(&self, task: Task) {
         self.with(|local| local.count_task());
-        // SAFETY: it was in a queue, so nobody else has it.
+        // SAFETY: it was in a queue, so no other thread has it.
         unsafe { task.run(self) };
     }
 
@@ -328,14 +329,14 @@ impl Fork {
         }
         self.help_until(|| latch.is_set());
         if !latch.is_set() {
-            // The pool has ended while a computation runs: its tasks would outlive what they
-            // borrow.
+            // The pool has ended while a computation runs. Otherwise its tasks would outlive what
+            // they borrow.
             std::process::abort();
         }
     }
 
-    /// Runs tasks until it is over, or the pool has ended, those of the own queue first. The thread
-    /// sleeps when there are none.
+    /// Runs tasks until `is_over`, or until the pool has ended, those of the own queue first. The
+    /// thread sleeps while there are none.
     #[cold]
     #[inline(never)]
     fn help_until(&self, is_over: impl Fn() -> bool) {
@@ -372,7 +373,7 @@ impl Fork {
     }
 }
 
-/// The end of a join whose second call another worker has made, or whose first one has panicked.
+/// The end of a `join` whose second call another worker has made, or whose first call has panicked.
 #[cold]
 fn end<A, B, F: FnOnce(&Fork) -> B>(
     a: thread::Result<A>,
@@ -383,7 +384,7 @@ fn end<A, B, F: FnOnce(&Fork) -> B>(
         Ok(a) => (a, b.into_output().unwrap_or_else(|panic| resume_unwind(panic))),
         Err(panic) => {
             if is_back {
-                // SAFETY: it was taken back, and nobody calls it.
+                // SAFETY: it was taken back, and no thread calls it.
                 drop(unsafe { b.take() });
             } else {
                 quietly(|| drop(b.into_output().err()));

@@ -16,15 +16,15 @@ use crate::unwind::quietly;
 pub struct Scope<'a, 'env> {
     fork: &'a Fork,
     shared: &'a Shared,
-    /// Not a shorter lifetime: tasks must not borrow what lives inside the scope only.
+    /// The lifetime is not shorter: tasks must not borrow values that live only inside the scope.
     env: PhantomData<fn(&'env ()) -> &'env ()>,
 }
 
-/// What the tasks of a scope share, on the stack of the thread that waits for them.
+/// The state that the tasks of a scope share, on the stack of the thread that waits for them.
 struct Shared {
     /// The tasks, and the scope's own call.
     left: Countdown,
-    /// What the first one that panicked has panicked with.
+    /// The payload of the first panic.
     panic: Mutex<Option<PanicPayload>>,
 }
 

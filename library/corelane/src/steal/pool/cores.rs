@@ -23,7 +23,7 @@ pub(super) fn on<R>(core: usize, start: impl FnOnce() -> Result<R>) -> Result<R>
     }
     let mut only = CpuSet::new();
     only.set(core);
-    // A new thread gets the cores of the one that starts it.
+    // A new thread gets the cores of the thread that starts it.
     let _before = Before(sched_getaffinity(None)?);
     sched_setaffinity(None, &only)?;
     start()
@@ -36,14 +36,14 @@ pub(super) fn on<R>(_: usize, _: impl FnOnce() -> Result<R>) -> Result<R> {
 }
 
 /// A number for each worker, the same for those whose cores share the last cache, as far as the
-/// system tells it.
+/// system reports it.
 pub fn domains(workers: impl Iterator<Item = usize>) -> Vec<usize> {
     let caches: Vec<Option<String>> = workers.map(shared_by).collect();
     let first = |cache| caches.iter().position(|other| other == cache).expect("itself at least");
     caches.iter().map(first).collect()
 }
 
-/// The cores that share the last cache, or the socket, with this one, in the system's words.
+/// The cores that share the last cache, or the socket, with this core, in the system's notation.
 fn shared_by(core: usize) -> Option<String> {
     let cpu = format!("/sys/devices/system/cpu/cpu{core}");
     let last = ["cache/index3/shared_cpu_list", "topology/package_cpus_list"];

@@ -1,4 +1,4 @@
-//! What the workers of a pool share, and how one of them finds its next task.
+//! The state that the workers of a pool share, and how a worker finds its next task.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -25,7 +25,7 @@ pub(in crate::steal) struct Crew<T> {
     counts: Box<[Padded<Counted>]>,
     /// One of [`WORKS`], [`ENDS`] and [`ENDED`].
     phase: AtomicU64,
-    /// What the first task that panicked has panicked with.
+    /// The payload of the first panic.
     panic: Mutex<Option<PanicPayload>>,
 }
 
@@ -39,7 +39,7 @@ const ENDS: u64 = 1;
 /// Workers end, and take no further tasks.
 const ENDED: u64 = 2;
 
-/// What a worker has counted. Only it writes here.
+/// The counts of a worker. Only this worker writes them.
 #[derive(Default)]
 struct Counted {
     tasks: Count,
@@ -111,7 +111,7 @@ impl<T> Crew<T> {
         self.victims.len()
     }
 
-    /// Whether a worker could find something to do, and no other one is about to.
+    /// Whether a worker could find a task, and no other worker is about to.
     fn has_more(&self) -> bool {
         let has_more = |victim: &Victim<T>| !victim.is_being_seized() && !victim.is_empty();
         !self.injector.is_empty() || self.victims.iter().any(has_more) || self.has_ended()
@@ -129,17 +129,17 @@ impl<T> Crew<T> {
         Ok(())
     }
 
-    /// Wakes a worker if there is something to do.
+    /// Wakes a worker if there is a task.
     pub(in crate::steal) fn wake(&self) {
         self.idle.wake(|| self.has_more());
     }
 
-    /// Lets the workers end when all tasks are done, and takes no more from outside.
+    /// Lets the workers end when all tasks are done, and accepts no further tasks from outside.
     pub(in crate::steal) fn end_when_done(&self) {
         self.injector.close();
         let (from, to) = (WORKS, ENDS);
         _ = self.phase.compare_exchange(from, to, Ordering::Release, Ordering::Relaxed);
-        // All may sleep already: one of them has to find that out.
+        // All workers may sleep already: then one of them has to find this out.
         self.idle.wake_all();
     }
 
@@ -150,11 +150,11 @@ impl<T> Crew<T> {
         self.idle.wake_all();
     }
 
-    /// A worker has found nothing, and is about to sleep.
+    /// A worker has found no task, and is about to sleep.
     fn tell_if_quiet(&self) {
         // In this order: no more tasks come from outside, none waits there, and no worker has one.
-        // Another worker may be between its announcement and its look: it has taken none since.
-        // Acquire ↔ Release in `end_when_done`: what was pushed from outside.
+        // Another worker may be between its announcement and its look: it has taken no task since.
+        // Acquire ↔ Release in `end_when_done`: the tasks pushed from outside.
         let is_ending = self.phase.load(Ordering::Acquire) == ENDS;
         let is_empty = self.injector.is_empty();
         if is_empty && self.idle.tell_if_quiet(self.workers()) && is_ending {
@@ -202,7 +202,8 @@ const AT_ONCE: u32 = 256;
 /// After this number of its own tasks a worker looks for one from outside.
 const TURNS: u32 = 61;
 
-/// A worker, as its tasks see it: what they push is for it, unless another worker steals it.
+/// A worker, as its tasks see it: the tasks that they push are for this worker, unless another
+/// worker steals them.
 pub struct Local<T> {
     crew: Arc<Crew<T>>,
     number: usize,
@@ -213,7 +214,7 @@ pub struct Local<T> {
     batch: usize,
     turns: u32,
     habit: Habit,
-    /// A task was pushed that no other worker has been told of.
+    /// A task was pushed of which no other worker knows.
     has_last: bool,
     state: State,
 }
@@ -223,7 +224,7 @@ pub struct Local<T> {
 enum State {
     /// It runs tasks of its own.
     Works,
-    /// It has none, and is counted as searching.
+    /// It has no task, and is counted as searching.
     Searches,
     /// It has announced that it sleeps, by this number. The thread that wakes it counts it as
     /// searching.
@@ -280,8 +281,9 @@ impl<T> Local<T> {
 
     /// Pushes a task that is likely to be the only one which the calling task pushes: no worker is
     /// woken for it. At the end of the calling task this worker runs it, or wakes another worker if
-    /// it has others, too. Whether no other worker knows of it until then: if the calling task may
-    /// run for long, somebody should call [`Handle::wake`](super::Handle::wake) after a while.
+    /// it has others, too. Returns whether no other worker knows of it until then. If the calling
+    /// task may run for long, another thread should then call [`Handle::wake`](super::Handle::wake)
+    /// after a while.
     #[inline]
     pub fn push_last(&mut self, task: T) -> bool {
         if self.has_last {
@@ -297,7 +299,7 @@ impl<T> Local<T> {
         true
     }
 
-    /// Pushes a task while none runs, and wakes nobody: the worker does that when it is polled.
+    /// Pushes a task while none runs, and wakes no worker: this worker does so when it is polled.
     pub(in crate::steal) fn push_between(&mut self, task: T) {
         if !self.keep(task) {
             self.crew.idle.notify();
@@ -372,7 +374,7 @@ impl<T> Local<T> {
     fn search(&mut self, waker: &Waker, is_over: &dyn Fn(&Crew<T>) -> bool) -> Poll<Option<T>> {
         if let State::Sleeps(sleeper) = self.state {
             if self.crew.idle.still_sleeps(sleeper, waker) {
-                // Its own thread may have pushed some meanwhile.
+                // Its own thread may have pushed tasks meanwhile.
                 if self.crew.victims[self.number].is_empty() && !is_over(&self.crew) {
                     return Poll::Pending;
                 }
@@ -421,13 +423,13 @@ impl<T> Local<T> {
         found
     }
 
-    /// The pool ends: nobody runs what is left.
+    /// The pool ends: no worker runs the tasks that are left.
     fn drop_own(&mut self) {
         let crew = Arc::clone(&self.crew);
         while let Ok(task) = self.queue.try_pop() {
             crew.catch(|| drop(task));
         }
-        // If a task of the pool has ended it, nobody else does that.
+        // If a task of the pool has ended the pool, no other thread does this.
         crew.drop_injected();
     }
 
@@ -468,8 +470,8 @@ impl<T> Local<T> {
         task
     }
 
-    /// One look: at the tasks from outside, at those that others have granted, and at those in the
-    /// blocks in which others work.
+    /// One look: at the tasks from outside, at the tasks that other workers have granted, and at
+    /// those in the blocks in which other workers work.
     fn look(&mut self) -> Option<T> {
         self.take_injected(self.batch)
             .or_else(|| if self.samples { self.sample() } else { None })
@@ -494,7 +496,7 @@ impl<T> Local<T> {
         count(&crew.counts[self.number]).add(loot.len() as u64);
         let first = loot.next();
         for task in loot {
-            // A thief that is between taking and reading may have all of the room.
+            // A thief that is between taking and reading may keep all of the room in use.
             if let Err(full) = self.queue.try_push(task) {
                 crew.injector.overflow(full.into_inner());
             }

@@ -1,21 +1,21 @@
-//! Which workers sleep, and how many search: so that a task wakes one of them, and not all.
+//! Which workers sleep, and how many search. So a task wakes one of them, and not all.
 //!
-//! A thread that has pushed a task wakes a sleeper, unless a worker searches already: that one
-//! finds the task. The worker that ends the last search wakes another one if there is more to find.
-//! So sleepers wake one after the other, as long as there are tasks for them.
+//! A thread that has pushed a task wakes a sleeper, unless a worker searches already: this worker
+//! finds the task. The worker that ends the last search wakes another worker if there are more
+//! tasks. So sleepers wake one after the other, as long as there are tasks for them.
 //!
 //! No task is forgotten while workers sleep:
 //!
 //! 1. *The thread that pushes finds a sleeper, or the sleeper finds the task*, as at each bell: a
 //!    worker announces that it sleeps, has a fence, and looks at all queues once more. The other
 //!    thread pushes, has a fence, and looks for sleepers.
-//! 2. *If it finds that a worker searches, that worker finds the task.* A worker that gives up is
-//!    counted out before its fence and last look, and one that has found another task before the
-//!    look with which it decides whether to wake another one.
-//! 3. *While a worker seizes tasks of a queue, others need not look there*: it tells them when it
-//!    is done, as in 2, if there are more.
-//! 4. *A woken worker is counted as searching by the thread that wakes it*, while that has the
-//!    bell's lock. So no thread relies on a search that never begins.
+//! 2. *If the pushing thread finds that a worker searches, this worker finds the task.* A worker
+//!    that gives up is counted out before its fence and last look. A worker that has found another
+//!    task is counted out before the look with which it decides whether to wake another worker.
+//! 3. *While a worker seizes tasks of a queue, others need not look there*: when it is done, it
+//!    tells them, as in 2, if there are more tasks.
+//! 4. *A woken worker is counted as searching by the thread that wakes it*, while this thread has
+//!    the bell's lock. So no thread relies on a search that never begins.
 
 use core::fmt;
 use core::task::Waker;
@@ -41,7 +41,7 @@ impl fmt::Debug for Idle {
 }
 
 impl Default for Idle {
-    /// Nobody sleeps or searches.
+    /// No worker sleeps or searches.
     fn default() -> Self {
         Self {
             bell: Bell::default(),
@@ -56,11 +56,12 @@ impl Idle {
     /// A task was pushed: wakes a sleeper, if there is one, unless a worker searches.
     #[inline(always)] // the price of each push
     pub fn notify(&self) {
-        // Relaxed: the ringer's fence orders it, and the lock what other ringers have added.
+        // Relaxed: the fence of the thread that rings the bell orders it, and the lock orders what
+        // other such threads have added.
         self.bell.ring_if(|| self.searching.load(Ordering::Relaxed) == 0, || self.begin());
     }
 
-    /// The same, if there is a task. Only asked when the look at the bell isn't enough.
+    /// The same, if there is a task. This is only checked when the look at the bell isn't enough.
     #[inline(always)]
     pub(super) fn notify_if(&self, is_more: impl FnOnce() -> bool) {
         if !self.bell.is_quiet() && is_more() {
@@ -78,7 +79,7 @@ impl Idle {
     /// Wakes a sleeper if there is more. Tasks that were pushed before a [light
     /// fence](Self::light_fence) are seen.
     pub fn wake(&self, is_more: impl FnOnce() -> bool) {
-        // If the system refuses it, what is not seen now is seen the next time.
+        // If the system refuses the fence, a task that is not seen now is seen the next time.
         _ = self.bell.heavy_fence();
         if is_more() {
             self.notify();
@@ -95,8 +96,8 @@ impl Idle {
         self.searching.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A worker that has searched goes on to a task. If no other one searches, and there is more,
-    /// it wakes one.
+    /// A worker that has searched goes on to a task. If no other worker searches, and there are
+    /// more tasks, it wakes one.
     pub fn found(&self, is_more: impl FnOnce() -> bool) {
         if self.end() {
             // Pairs with the fence of a thread that has pushed a task, and found this worker
@@ -110,13 +111,13 @@ impl Idle {
 
     /// A search ends. Whether no other worker searches.
     fn end(&self) -> bool {
-        // Minus one. Release ↔ the fence of a worker that is about to sleep: this one seizes
-        // nothing any more.
+        // Minus one. Release ↔ the fence of a worker that is about to sleep: this worker no longer
+        // seizes tasks.
         self.searching.fetch_add(u64::MAX, Ordering::Release) == 1
     }
 
-    /// A worker that has searched in vain is about to sleep, and looks once more. The sleeper's
-    /// number, or `None` if it goes on to search.
+    /// A worker that has found no task is about to sleep, and looks once more. Returns the
+    /// sleeper's number, or `None` if it goes on searching.
     pub fn announce(&self, waker: &Waker, is_more: impl FnOnce() -> bool) -> Option<u64> {
         self.end();
         let entry = self.bell.enter(waker);
@@ -128,24 +129,24 @@ impl Idle {
         None
     }
 
-    /// The sleeper sleeps no more, and is counted as searching.
+    /// The sleeper no longer sleeps, and is counted as searching.
     pub fn withdraw(&self, sleeper: u64) {
-        // If it was woken, it is counted already.
+        // A woken sleeper is counted already.
         if !self.bell.withdraw(sleeper) {
             self.begin();
         }
     }
 
-    /// Whether the sleeper hasn't been woken. From now on `waker` wakes it. A woken one is counted
-    /// as searching.
+    /// Whether the sleeper hasn't been woken. From now on `waker` wakes it. A woken sleeper is
+    /// counted as searching.
     pub fn still_sleeps(&self, sleeper: u64, waker: &Waker) -> bool {
         self.bell.still_sleeps(sleeper, waker)
     }
 
-    /// Tells threads that wait for it if all `workers` sleep. Whether they do.
+    /// If all `workers` sleep, tells the threads that wait for this. Returns whether they do.
     pub fn tell_if_quiet(&self, workers: usize) -> bool {
         let is_quiet = self.bell.len() == workers;
-        // To notify nobody costs a call of the system.
+        // A notification that wakes no thread costs a system call.
         if is_quiet && *self.waiting.lock() != 0 {
             self.quiet.notify_all();
         }

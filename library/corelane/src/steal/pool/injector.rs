@@ -1,4 +1,4 @@
-//! Tasks from outside, and those that a worker's own queue had no room for.
+//! Tasks from outside, and tasks for which a worker's own queue had no room.
 
 use alloc::collections::VecDeque;
 use core::mem;
@@ -24,7 +24,7 @@ impl<T> Injector<T> {
         Self { len: Padded(AtomicU64::new(0)), list: Mutex::new(list) }
     }
 
-    /// Of a thread that is no worker.
+    /// For a thread that is no worker.
     pub(super) fn push(&self, task: T) -> Result<(), T> {
         let mut list = self.list.lock();
         match list.is_closed {
@@ -36,7 +36,7 @@ impl<T> Injector<T> {
         }
     }
 
-    /// Of a worker: also when it is closed.
+    /// For a worker: works also when the list is closed.
     pub(super) fn overflow(&self, task: T) {
         self.append(&mut self.list.lock(), task);
     }
@@ -51,8 +51,8 @@ impl<T> Injector<T> {
         self.len.store(list.tasks.len() as u64, Ordering::Relaxed);
     }
 
-    /// Takes the oldest of all, and gives up to `most` others to `keep`, which may refuse one, but
-    /// not more than their share of one in `workers`.
+    /// Takes the oldest task, and passes others to `keep`, which may refuse a task: up to `most`,
+    /// and up to a share of the rest for one of `workers`.
     pub(super) fn take(
         &self,
         workers: usize,

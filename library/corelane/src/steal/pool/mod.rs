@@ -1,7 +1,7 @@
 //! A pool of worker threads that steal each other's tasks.
 //!
-//! A task is a value: a path, a node, a closure, a request. One function runs them all. It gets the
-//! [`Local`] of the worker that runs the task, into which it pushes further tasks.
+//! A task is a value: a path, a node, a closure, a request. One function runs all tasks. It gets
+//! the [`Local`] of the worker that runs the task, into which it pushes further tasks.
 //!
 //! [`run`] borrows what it needs, runs tasks until there are no more, and returns:
 //!
@@ -44,12 +44,13 @@
 //! # What holds
 //!
 //! - Each task runs once, or is dropped if the pool is [cancelled](Pool::cancel) before.
-//! - No task waits in the queue of a worker that runs a long one while another worker sleeps: a
-//!   worker that finds nothing else [seizes](super::bwos) it, unless another one is about to. So
-//!   tasks may wait for each other, as long as fewer wait than there are workers.
+//! - While a worker runs a long task, no task waits in its queue if another worker sleeps: before a
+//!   worker sleeps, it [seizes](super::bwos) such a task, unless another worker is about to. So
+//!   tasks may wait for each other, as long as fewer tasks wait than there are workers.
 //! - A worker looks for tasks from outside after 61 of its own, at the latest.
 //! - While no worker sleeps, a push costs a load more than that of the plain queue. A push wakes
-//!   one worker, if none searches; that one wakes the next one if there is more.
+//!   one worker, unless a worker searches. The woken worker wakes the next one if there are more
+//!   tasks.
 //! - A task that panics ends alone. The first panic comes out of [`run`] or [`Pool::finish`] when
 //!   all other tasks are done.
 
@@ -147,8 +148,8 @@ impl Options {
         Self { capacity, ..self }
     }
 
-    /// How a worker waits that has nothing to do. Default: it looks again for some microseconds,
-    /// and then sleeps.
+    /// How a worker without a task waits. Default: it looks again for some microseconds, and then
+    /// sleeps.
     pub fn strategy(self, strategy: Strategy) -> Self {
         Self { strategy, ..self }
     }
@@ -160,24 +161,24 @@ impl Options {
 
     /// Whether a worker first tries to steal from a random block of each queue: so it steals more
     /// likely from longer queues, and many thieves of one queue don't meet at its oldest block. For
-    /// many workers, [oldest first](Order::Fifo), with many tasks in their queues; with few a
-    /// worker looks once more in vain. Default: no.
+    /// many workers, [oldest first](Order::Fifo), with many tasks in their queues; with few tasks,
+    /// a worker only makes a useless look. Default: no.
     pub fn sample(self, samples: bool) -> Self {
         Self { samples, ..self }
     }
 
     /// The core of each worker, by the system's numbers; in turn, if there are more workers. A
     /// thread that the pool starts runs on its core only; the calling thread of [`run`] and of
-    /// [`fork_join::Pool::run`](super::fork_join::Pool::run) is left where it is. Workers whose
-    /// cores share the last cache steal from each other first. On Linux; elsewhere no worker can be
-    /// started so. Default: the system decides.
+    /// [`fork_join::Pool::run`](super::fork_join::Pool::run) keeps its cores. Workers whose cores
+    /// share the last cache steal from each other first. Only on Linux; on other systems workers
+    /// with cores can't be started. Default: the system decides.
     pub fn cores(self, cores: impl IntoIterator<Item = usize>) -> Self {
         Self { cores: cores.into_iter().collect(), ..self }
     }
 
-    /// The domain of each worker, such as a NUMA node: a worker steals from the others of its
-    /// domain first. Default: those that share a cache, if it is known on which
-    /// [cores](Self::cores) they run.
+    /// The domain of each worker, such as a NUMA node: a worker steals from the other workers of
+    /// its domain first. Default: workers that share a cache, if their [cores](Self::cores) are
+    /// set.
     pub fn domains(self, domains: impl IntoIterator<Item = usize>) -> Self {
         Self { domains: domains.into_iter().collect(), ..self }
     }
@@ -219,7 +220,7 @@ pub struct Counts {
     pub stolen: u64,
     /// Tasks that it has stolen from the block in which another worker works.
     pub seized: u64,
-    /// Tasks that it has taken from outside, or from those that had no room.
+    /// Tasks that it has taken from outside, or from those for which a queue had no room.
     pub injected: u64,
     /// How often it went to sleep.
     pub sleeps: u64,
@@ -312,9 +313,9 @@ impl<T> fmt::Debug for Work<'_, T> {
     }
 }
 
-/// Worker threads that take tasks from outside, too. Dropped, it [finishes](Self::finish), but for
-/// the panic. A forked process has none of the threads: there, its end does nothing, and drops no
-/// task.
+/// Worker threads that take tasks from outside, too. When it is dropped, it
+/// [finishes](Self::finish), but doesn't panic. A forked process has none of the threads: there a
+/// drop does nothing, and drops no task.
 pub struct Pool<T> {
     crew: Arc<Crew<T>>,
     threads: Vec<JoinHandle<()>>,
@@ -399,12 +400,12 @@ impl<T> Pool<T> {
     }
 
     /// Blocks the thread until all tasks that were pushed before, and those that they have pushed,
-    /// are done, and all workers sleep. A task of the pool would wait for itself.
+    /// are done, and all workers sleep. If a task of the pool calls this, it waits for itself.
     pub fn wait_until_idle(&self) {
         self.crew.wait_until_quiet();
     }
 
-    /// Takes no more tasks from outside, runs all that are there, and ends the workers.
+    /// Accepts no more tasks from outside, runs all tasks that are there, and ends the workers.
     ///
     /// # Panics
     ///
@@ -416,7 +417,7 @@ impl<T> Pool<T> {
         }
     }
 
-    /// Takes no more tasks, lets the workers end those that they run, and drops all others.
+    /// Accepts no more tasks, lets the workers end the tasks that they run, and drops all others.
     pub fn cancel(mut self) {
         self.end(Crew::end_now);
     }
@@ -427,8 +428,8 @@ impl<T> Pool<T> {
         }
         end(&self.crew);
         let own = thread::current().id();
-        // A task of the pool may own it: then nobody waits for the workers, which may wait for that
-        // task.
+        // A task of the pool may own the pool: then this doesn't wait for the workers, which may
+        // wait for that task.
         let is_own = self.threads.iter().any(|thread| thread.thread().id() == own);
         for thread in self.threads.drain(..).filter(|_| !is_own) {
             // A worker catches the panics of its tasks.
@@ -465,13 +466,13 @@ impl<T> Handle<T> {
     ///
     /// # Errors
     ///
-    /// If the pool is no more. The error has the task.
+    /// If the pool has ended. The error has the task.
     pub fn push(&self, task: T) -> Result<(), Closed<T>> {
         self.crew.inject(task).map_err(Closed)
     }
 
-    /// Wakes a worker that sleeps, if there is one, and a task that nobody runs: for those that
-    /// were [pushed last](Local::push_last).
+    /// Wakes a sleeping worker, if there is one, and there is a task that no worker runs: for tasks
+    /// that were [pushed last](Local::push_last).
     pub fn wake(&self) {
         self.crew.wake();
     }

@@ -1,4 +1,4 @@
-//! What tasks have panicked with.
+//! The payloads of tasks' panics.
 
 use super::PanicPayload;
 use crate::memory::Mutex;

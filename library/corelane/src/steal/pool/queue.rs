@@ -5,8 +5,8 @@ use crate::Config;
 use crate::queue::{CapacityError, TryPopError, TryPushError};
 use crate::steal::bwos::{Loot, fifo, lifo};
 
-/// Slots of a block: thieves take from full blocks without a heavy fence, and the owner goes to the
-/// next one for about as many nanoseconds.
+/// Slots of a block: thieves take from full blocks without a heavy fence, and the owner comes to
+/// the next block after about as many nanoseconds.
 const LIFO_BLOCK: usize = 32;
 /// Fewer, so that tasks which events have woken together are in several blocks.
 const FIFO_BLOCK: usize = 8;
@@ -86,7 +86,8 @@ impl<T> Victim<T> {
         of_either!(self, queue => queue.try_seize(most))
     }
 
-    /// Whether a thief is about to seize tasks. If there are more then, it will tell the others.
+    /// Whether a thief is about to seize tasks. If there are more tasks then, it will tell the
+    /// others.
     pub(super) fn is_being_seized(&self) -> bool {
         of_either!(self, queue => queue.is_being_seized())
     }

@@ -4,17 +4,17 @@ use alloc::vec::Vec;
 
 use crate::random::Random;
 
-/// How a worker chooses the queue from which it tries to steal first. If there is nothing, it goes
-/// round all others.
+/// How a worker chooses the queue from which it first tries to steal. If that queue has no task, it
+/// tries all others in turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Policy {
     /// At random.
     #[default]
     Random,
-    /// That of the next worker by number.
+    /// The queue of the next worker by number.
     Sequential,
-    /// That from which it has stolen last.
+    /// The queue from which it has stolen last.
     Last,
     /// The longer one of two at random. It reads what owners write, which slows them down.
     BestOfTwo,
@@ -29,14 +29,14 @@ pub struct Victims {
     random: Random,
     /// Those of its own domain first.
     others: Vec<usize>,
-    /// How many are of its own domain.
+    /// How many of them are of its own domain.
     near: usize,
     /// The place in `others` of the last one with something to steal.
     last: usize,
 }
 
 impl Victims {
-    /// Of a worker. `domains[n]` is the domain of worker n; if it is empty, all are near each
+    /// For a worker. `domains[n]` is the domain of worker n; if it is empty, all are near each
     /// other.
     pub fn new(policy: Policy, own: usize, workers: usize, domains: &[usize]) -> Self {
         let is_near = |&other: &usize| domains.get(other) == domains.get(own);
