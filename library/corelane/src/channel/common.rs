@@ -146,7 +146,14 @@ impl<T> Common<T> {
 
     /// Whether nothing is sent any more.
     pub(super) fn has_ended(&self) -> bool {
-        self.is_without_senders() || (self.is_closed() && !self.kind.is_reserved())
+        self.is_ending() && self.is_over()
+    }
+
+    /// Whether nothing is sent any more into a channel that is ending.
+    #[cold]
+    #[inline(never)]
+    fn is_over(&self) -> bool {
+        self.is_without_senders() || !self.kind.is_reserved()
     }
 
     /// After a message was sent by a sender that is asked for attention.

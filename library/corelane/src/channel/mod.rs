@@ -30,6 +30,8 @@
 //! | one sender or one receiver, which has one thread | the same in [`spsc`], [`mpsc`], [`spmc`]: their only handle has one end of the queue, and can't be shared by mistake |
 //! | a sender and a receiver that meet | [`bounded`] with capacity 0 |
 //! | one message, such as an answer | [`oneshot`](oneshot()) |
+//! | the latest messages: a full channel drops its oldest one | [`latest`](latest()) |
+//! | a program that uses `tokio::sync` | the channels of [`task`], which have its names |
 //! | messages of the clock | [`after`], [`at`], [`tick`], [`never`](never()) |
 //!
 //! A shared handle has an end of the queue for each thread that uses it. For a hot loop take a

@@ -77,8 +77,7 @@ impl<T> Meeting<T> {
     /// before.
     fn end(&self, end: u64) -> u64 {
         // An addition sets the bit, and takes one instruction.
-        // Release ↔ Acquire in `take` and `close`: the message. Acquire ↔ Release in `poll` and
-        // `close`: the waker, or that the receiver has left the message alone.
+        // Release ↔ Acquire in `take`: the message. Acquire ↔ Release in `poll`: the waker.
         let before = self.state.fetch_add(end, Ordering::AcqRel);
         if before & (WAITING | SENDER_WAITING) != 0 && before & CLOSED == 0 {
             self.end_wakers(before);
@@ -146,12 +145,11 @@ impl<T> Meeting<T> {
     fn close(&self) {
         let mut state = self.state.load(Ordering::Relaxed);
         while state & (SENT | GONE | CLOSED) == 0 {
-            // Release ↔ Acquire in `end`: this side has left the message and its waker alone.
             // Acquire ↔ Release in `poll_closed`: the sender's waker.
             let closed = self.state.compare_exchange(
                 state,
                 state | CLOSED,
-                Ordering::AcqRel,
+                Ordering::Acquire,
                 Ordering::Relaxed,
             );
             match closed {

@@ -41,9 +41,9 @@ fn a_weak_sender_keeps_no_message() {
     }
 }
 
-/// Senders come and go by weak ones, and the receiver gets all that was sent.
+/// Weak senders become senders, which send and go: the receiver gets all that was sent.
 #[test]
-fn senders_come_by_weak_ones() {
+fn weak_senders_become_senders() {
     let sent = AtomicUsize::new(0);
     let (tx, rx) = bounded(4);
     let weak = tx.downgrade();
