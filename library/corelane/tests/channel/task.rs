@@ -1,6 +1,5 @@
 //! Channels with Tokio's names: permits, wakes, ends, counts.
 
-use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::thread;
@@ -220,7 +219,8 @@ fn the_receiver_of_an_only_message_ends() {
     assert_eq!(rx.try_recv(), Err(oneshot::error::TryRecvError::Empty));
     rx.close();
     assert_eq!(woken.times(), 1);
-    assert!(tx.is_closed() && block_on(pin!(tx.closed())) == ());
+    block_on(tx.closed());
+    assert!(tx.is_closed());
     assert_eq!(tx.send(1), Err(1));
     assert!(rx.is_empty() && !rx.is_terminated());
     assert_eq!(rx.try_recv(), Err(oneshot::error::TryRecvError::Closed));

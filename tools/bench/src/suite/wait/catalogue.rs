@@ -12,7 +12,7 @@ use corelane::rings::lprq::Lprq;
 use corelane::scq::Scq;
 
 use super::handles::{Retrying, Waiting};
-use super::{ChannelKernel, Channels, elcrq, ours, peers, system};
+use super::{ChannelKernel, Channels, elcrq, ours, peers, permits, system};
 use crate::catalogue::Entry;
 
 /// All entries, corelane's first. To add a channel: implement [`Channel`](super::handles::Channel),
@@ -22,7 +22,13 @@ pub(crate) fn entries() -> &'static [Channels] {
         let queues = [queue::<LineRing>(), queue::<Bbq>(), queue::<Leased>(), queue::<Lprq>()];
         let on_request = [sleeping::<Msq>(), sleeping::<Ring<InOrder>>(), sleeping::<Scq>()];
         let more = [elcrq::entry()].into_iter().chain(on_request).chain(system::entries());
-        ours::entries().into_iter().chain(queues).chain(peers::entries()).chain(more).collect()
+        ours::entries()
+            .into_iter()
+            .chain(queues)
+            .chain(peers::entries())
+            .chain(permits::entries())
+            .chain(more)
+            .collect()
     });
     &ENTRIES
 }

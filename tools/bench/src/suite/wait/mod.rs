@@ -12,6 +12,7 @@ mod handles;
 mod idle;
 mod ours;
 mod peers;
+mod permits;
 mod ping_pong;
 mod plan;
 mod scheduled;

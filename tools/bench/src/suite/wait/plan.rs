@@ -22,7 +22,16 @@ const LANES_RATE: u64 = 10_000;
 /// The lanes of `fan-in`.
 const LANES: usize = 64;
 /// Bounded queues that are measured if they are named.
-const ON_REQUEST: [&str; 5] = ["ring", "scq", "channel-many", "channel-select", "crossbeam-select"];
+const ON_REQUEST: [&str; 8] = [
+    "ring",
+    "scq",
+    "channel-many",
+    "channel-select",
+    "crossbeam-select",
+    "task-mpsc",
+    "task-mpsc-permits",
+    "tokio-mpsc-permits",
+];
 
 impl WaitArgs {
     pub(crate) fn plan(&self) -> Result<Plan, Failure> {
