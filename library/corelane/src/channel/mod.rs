@@ -92,6 +92,7 @@ mod rendezvous;
 mod select;
 mod select_macro;
 mod sender;
+pub mod task;
 mod timer;
 
 use alloc::sync::Arc;
