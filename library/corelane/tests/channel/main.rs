@@ -1,11 +1,14 @@
 //! What `corelane::channel` promises. `channel_large.rs` and `channel_memory.rs` are programs of
 //! their own, because they look at the whole process.
 
+mod broadcast;
 mod calls;
 mod fd;
 mod oneshot;
+mod polled;
 mod select;
 mod selected;
 mod tasks;
 mod threads;
 mod wakers;
+mod watch;
