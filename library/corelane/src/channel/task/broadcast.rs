@@ -138,6 +138,11 @@ impl Word {
     fn has_left(self) -> bool {
         self.0 % LAP >= LEFT
     }
+
+    /// Whether a receiver uses the slot, or will. If not, no receiver takes it.
+    fn is_in_use(self) -> bool {
+        self.0 % LAP != 0
+    }
 }
 
 /// A slot that this thread has taken. It is given back when this is dropped.
@@ -219,28 +224,34 @@ impl<T> Slot<T> {
         })
     }
 
-    /// Takes the slot for the sender of a next lap, and its value if a receiver has not got it.
+    /// Makes the slot the sender's. Returns the value, if a receiver has not got it: then the slot
+    /// is taken.
     #[inline]
     fn vacate(&self, freed: &Bell) -> Option<T> {
-        // Acquire ↔ Release in `Taken::drop`: the receivers have done with the value.
-        let word = Word(self.word.load(Ordering::Acquire));
-        // No receiver needs the value. So none takes the slot.
-        if !word.is_taken() && !word.has_left() { None } else { self.overtake(word, freed) }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn overtake(&self, mut word: Word, freed: &Bell) -> Option<T> {
         loop {
-            if word.is_taken() {
-                word = self.wait_until_free(freed);
+            // Acquire ↔ Release in `Taken::drop`: the receivers have done with the value.
+            let word = Word(self.word.load(Ordering::Acquire));
+            if !word.is_in_use() {
+                return None;
             }
-            match self.take(word, word.0 | TAKEN) {
-                // SAFETY: this thread has taken the slot.
-                Ok(()) => return self.held.with_mut(|held| unsafe { (*held).value.take() }),
-                Err(found) => word = found,
+            let value = self.try_overtake(word, freed);
+            if value.is_some() {
+                return value;
             }
         }
+    }
+
+    /// Takes the slot, or waits until no receiver uses it.
+    #[cold]
+    #[inline(never)]
+    fn try_overtake(&self, word: Word, freed: &Bell) -> Option<T> {
+        if word.is_taken() {
+            self.wait_until_free(freed);
+            return None;
+        }
+        self.take(word, word.0 | TAKEN).ok()?;
+        // SAFETY: this thread has taken the slot.
+        self.held.with_mut(|held| unsafe { (*held).value.take() })
     }
 }
 
@@ -441,6 +452,9 @@ impl<T> Sender<T> {
         // Relaxed: a receiver looks again if the value is not there yet.
         shared.tail.position.store(position + 1, Ordering::Relaxed);
         drop(handles);
+        if overwritten.is_some() {
+            shared.freed.ring_often_for_all();
+        }
         shared.sent.ring_often_for_all();
         drop(overwritten);
         Ok(receivers)
