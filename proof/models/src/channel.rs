@@ -101,7 +101,7 @@ fn for_room() -> Exploration {
 }
 
 /// What `work` returns, and what a task gets that is polled meanwhile: at once, or when it is woken.
-fn beside_a_task<R: Send + 'static, F: Future + Unpin>(
+pub(crate) fn beside_a_task<R: Send + 'static, F: Future + Unpin>(
     work: impl FnOnce() -> R + Send + 'static,
     mut future: F,
 ) -> (R, F::Output) {

@@ -84,6 +84,7 @@ mod site;
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 mod stacks;
 mod steal;
+mod task;
 mod thread;
 mod unbounded;
 mod wait;
@@ -268,6 +269,7 @@ pub fn all() -> Vec<Model> {
     models.extend(rings::models());
     models.extend(wait::models());
     models.extend(channel::models());
+    models.extend(task::models());
     models
 }
 

@@ -113,7 +113,7 @@ fn for_producers_that_go() -> Exploration {
 }
 
 /// Notes that it was woken.
-struct Flag(AtomicBool);
+pub(crate) struct Flag(AtomicBool);
 
 impl Wake for Flag {
     fn wake(self: Arc<Self>) {
@@ -123,12 +123,12 @@ impl Wake for Flag {
 }
 
 impl Flag {
-    fn new() -> (Arc<Self>, Waker) {
+    pub(crate) fn new() -> (Arc<Self>, Waker) {
         let flag = Arc::new(Self(AtomicBool::new(false)));
         (flag.clone(), flag.into())
     }
 
-    fn is_set(&self) -> bool {
+    pub(crate) fn is_set(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
 }

@@ -257,7 +257,7 @@ pub fn pause(spins: u32) {
     }
 }
 
-pub use loom::sync::MutexGuard;
+pub use loom::sync::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 
 /// A value that one thread at a time may access.
 #[derive(Debug)]
@@ -273,6 +273,29 @@ impl<T> Mutex<T> {
     #[track_caller]
     pub fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A value that several threads at a time may read, or one may write.
+#[derive(Debug)]
+pub struct RwLock<T>(loom::sync::RwLock<T>);
+
+impl<T> RwLock<T> {
+    /// A lock around `value`.
+    pub fn new(value: T) -> Self {
+        Self(loom::sync::RwLock::new(value))
+    }
+
+    /// Waits until no other thread may write.
+    #[track_caller]
+    pub fn read(&self) -> RwLockReadGuard<'_, T> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until no other thread has access.
+    #[track_caller]
+    pub fn write(&self) -> RwLockWriteGuard<'_, T> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -232,7 +232,7 @@ pub fn can_exchange_two_words() -> bool {
 }
 
 #[cfg(feature = "std")]
-pub use locks::{Condvar, Mutex, MutexGuard};
+pub use locks::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 #[cfg(not(feature = "std"))]
 pub(crate) use spinning::Mutex;
 
@@ -296,12 +296,13 @@ mod spinning {
     }
 }
 
-/// The standard library's locks, without poison: no algorithm panics behind one.
+/// The standard library's locks, without poison: no algorithm panics behind one, and what users do
+/// to a value before they panic is the value.
 #[cfg(feature = "std")]
 mod locks {
     use std::sync::{self, PoisonError};
 
-    pub use std::sync::MutexGuard;
+    pub use std::sync::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 
     /// A value that one thread at a time may access.
     #[derive(Debug)]
@@ -317,6 +318,29 @@ mod locks {
         #[inline]
         pub fn lock(&self) -> MutexGuard<'_, T> {
             self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        }
+    }
+
+    /// A value that several threads at a time may read, or one may write.
+    #[derive(Debug)]
+    pub struct RwLock<T>(sync::RwLock<T>);
+
+    impl<T> RwLock<T> {
+        /// A lock around `value`.
+        pub const fn new(value: T) -> Self {
+            Self(sync::RwLock::new(value))
+        }
+
+        /// Waits until no other thread may write.
+        #[inline]
+        pub fn read(&self) -> RwLockReadGuard<'_, T> {
+            self.0.read().unwrap_or_else(PoisonError::into_inner)
+        }
+
+        /// Waits until no other thread has access.
+        #[inline]
+        pub fn write(&self) -> RwLockWriteGuard<'_, T> {
+            self.0.write().unwrap_or_else(PoisonError::into_inner)
         }
     }
 

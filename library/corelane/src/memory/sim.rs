@@ -358,6 +358,112 @@ impl<T> Drop for MutexGuard<'_, T> {
     }
 }
 
+/// A value that several threads at a time may read, or one may write.
+///
+/// As [`Mutex`]: a thread that waits reads until the lock is free.
+#[derive(Debug)]
+pub struct RwLock<T> {
+    /// Number of readers, or [`WRITTEN`].
+    users: AtomicU64,
+    value: core::cell::UnsafeCell<T>,
+}
+
+/// A thread may write.
+const WRITTEN: u64 = u64::MAX;
+
+// SAFETY: the threads that have taken the lock either all read, or there is one of them.
+unsafe impl<T: Send + Sync> Sync for RwLock<T> {}
+
+impl<T> RwLock<T> {
+    /// A lock around `value`.
+    pub fn new(value: T) -> Self {
+        Self { users: AtomicU64::new(0), value: core::cell::UnsafeCell::new(value) }
+    }
+
+    /// Waits until no other thread may write.
+    #[track_caller]
+    pub fn read(&self) -> RwLockReadGuard<'_, T> {
+        loop {
+            let users = self.users.load(Ordering::Relaxed);
+            if users != WRITTEN && self.exchange(users, users + 1, Ordering::Acquire) {
+                return RwLockReadGuard(self);
+            }
+            pause(1);
+        }
+    }
+
+    /// Waits until no other thread has access.
+    #[track_caller]
+    pub fn write(&self) -> RwLockWriteGuard<'_, T> {
+        while !self.exchange(0, WRITTEN, Ordering::Acquire) {
+            while self.users.load(Ordering::Relaxed) != 0 {
+                pause(1);
+            }
+        }
+        RwLockWriteGuard(self)
+    }
+
+    #[track_caller]
+    fn exchange(&self, users: u64, new: u64, order: Ordering) -> bool {
+        self.users.compare_exchange(users, new, order, Ordering::Relaxed).is_ok()
+    }
+}
+
+/// Shared access to the value of a [`RwLock`].
+#[derive(Debug)]
+pub struct RwLockReadGuard<'a, T>(&'a RwLock<T>);
+
+impl<T> core::ops::Deref for RwLockReadGuard<'_, T> {
+    type Target = T;
+
+    #[track_caller]
+    fn deref(&self) -> &T {
+        let value = self.0.value.get();
+        coherence::read(value, size_of::<T>());
+        // SAFETY: this guard is one of readers.
+        unsafe { &*value }
+    }
+}
+
+impl<T> Drop for RwLockReadGuard<'_, T> {
+    fn drop(&mut self) {
+        self.0.users.fetch_add(u64::MAX, Ordering::Release); // one less
+    }
+}
+
+/// The only access to the value of a [`RwLock`].
+#[derive(Debug)]
+pub struct RwLockWriteGuard<'a, T>(&'a RwLock<T>);
+
+impl<T> core::ops::Deref for RwLockWriteGuard<'_, T> {
+    type Target = T;
+
+    #[track_caller]
+    fn deref(&self) -> &T {
+        let value = self.0.value.get();
+        coherence::read(value, size_of::<T>());
+        // SAFETY: this guard has taken the lock, and is not accessed mutably.
+        unsafe { &*value }
+    }
+}
+
+impl<T> core::ops::DerefMut for RwLockWriteGuard<'_, T> {
+    #[track_caller]
+    fn deref_mut(&mut self) -> &mut T {
+        let value = self.0.value.get();
+        coherence::write(value, size_of::<T>());
+        // SAFETY: this guard has taken the lock, and is not accessed otherwise.
+        unsafe { &mut *value }
+    }
+}
+
+impl<T> Drop for RwLockWriteGuard<'_, T> {
+    fn drop(&mut self) {
+        let given = self.0.exchange(WRITTEN, 0, Ordering::Release);
+        debug_assert!(given);
+    }
+}
+
 /// Whether a thread was woken since it slept the last time.
 #[derive(Debug)]
 struct Token(AtomicBool);

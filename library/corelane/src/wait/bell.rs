@@ -184,15 +184,35 @@ impl Bell {
         wake_each(self.take_all());
     }
 
+    /// As [`ring_for_all`](Self::ring_for_all), by a caller that rings often: while nobody sleeps,
+    /// it costs what [`ring`](Self::ring) costs.
+    #[inline(always)] // as `ring`
+    pub(crate) fn ring_often_for_all(&self) {
+        if !self.is_quiet() {
+            self.wake_all();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wake_all(&self) {
+        match self.has_sleepers() {
+            true => wake_each(self.take_sleepers().into_wakers()),
+            false => self.ring_in_vain(),
+        }
+    }
+
     /// As [`ring_for_all`](Self::ring_for_all), but the caller wakes them.
     pub(crate) fn take_all(&self) -> impl Iterator<Item = Waker> + use<> {
-        let mut all = ByNumber::default();
-        if self.has_sleepers() {
-            let mut sleepers = self.sleepers.lock();
-            all = sleepers.waiting.take_all();
-            self.tell(&mut sleepers);
-        }
-        all.into_wakers()
+        let has_sleepers = self.has_sleepers();
+        has_sleepers.then(|| self.take_sleepers()).unwrap_or_default().into_wakers()
+    }
+
+    fn take_sleepers(&self) -> ByNumber {
+        let mut sleepers = self.sleepers.lock();
+        let all = sleepers.waiting.take_all();
+        self.tell(&mut sleepers);
+        all
     }
 
     /// Whether no thread sleeps, and `ring` needs no `SeqCst` fence.
@@ -401,7 +421,7 @@ impl<'a> Wait<'a> {
 
     /// Whether it has not slept yet, or has used its wake-up.
     #[inline(always)]
-    pub(super) fn is_awake(&self) -> bool {
+    pub(crate) fn is_awake(&self) -> bool {
         self.sleep.is_awake()
     }
 

@@ -17,6 +17,7 @@ mod rivals;
 mod scq;
 mod shared_block;
 mod steal;
+mod task;
 mod unbounded;
 
 use std::fmt;
@@ -155,6 +156,7 @@ pub fn seeded() -> Vec<Seeded> {
         sound: lease::revoked_in_use::<false>,
         broken: lease::revoked_in_use::<true>,
     });
+    bugs.extend(task::bugs());
     bugs
 }
 

@@ -38,9 +38,9 @@ use super::super::alarm::Alarm;
 use super::super::common::OfTasks;
 use super::super::ends::{self, Message};
 use super::super::future::RecvWait;
+use super::poll_task;
 use crate::queue::TryPushError;
 use crate::wait::bell::{Bell, Look, Wait};
-use crate::wait::budget::count_step;
 
 /// Why a call failed.
 pub mod error {
@@ -443,16 +443,7 @@ async fn reserve<T>(sender: &channel::Sender<T>, n: usize) -> Result<(), SendErr
 /// Looks, and waits at the bell while the wait is not over.
 fn wait_at<R>(bell: &Bell, mut look: impl FnMut() -> Look<R>) -> impl Future<Output = R> {
     let mut wait = Wait::at(bell);
-    let mut is_first = true;
-    poll_fn(move |context| {
-        if is_first {
-            ready!(wait.poll_step(context.waker()));
-        }
-        let found = wait.poll_task(context.waker(), &mut look);
-        count_step(is_first && found.is_ready());
-        is_first = false;
-        found
-    })
+    poll_fn(move |context| poll_task(&mut wait, context, &mut look))
 }
 
 /// The turn to reserve room for several messages: two callers that both had a part of their room
