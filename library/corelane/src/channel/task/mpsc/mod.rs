@@ -23,96 +23,29 @@
 //!   waited longest. Senders that wait are woken in the order in which they came.
 //! - A blocking call in a task doesn't panic.
 
+pub mod error;
+mod permit;
+mod receiver;
+
 use alloc::boxed::Box;
-use alloc::vec::Vec;
 use core::fmt;
 use core::future::{Future, poll_fn};
-use core::mem::{self, ManuallyDrop};
-use core::panic::{RefUnwindSafe, UnwindSafe};
+use core::mem;
 use core::pin::Pin;
-use core::task::{Context, Poll, ready};
+use core::task::Poll;
 use std::time::{Duration, Instant};
 
 use super::super as channel;
 use super::super::alarm::Alarm;
 use super::super::common::OfTasks;
-use super::super::ends::{self, Message};
-use super::super::future::RecvWait;
+use super::super::ends;
 use super::poll_task;
 use crate::queue::TryPushError;
 use crate::wait::bell::{Bell, Look, Wait};
 
-/// Why a call failed.
-pub mod error {
-    use core::error::Error;
-    use core::fmt;
-
-    use super::channel;
-    pub use channel::{SendError, TryRecvError};
-
-    /// Why a message was not sent at once. Has the message.
-    #[derive(Clone, Copy, PartialEq, Eq)]
-    pub enum TrySendError<T> {
-        /// The channel is full.
-        Full(T),
-        /// The receiver is gone, or the channel was closed.
-        Closed(T),
-    }
-
-    /// Why a message was not sent in time. Has the message.
-    #[derive(Clone, Copy, PartialEq, Eq)]
-    pub enum SendTimeoutError<T> {
-        /// The channel was full all the time.
-        Timeout(T),
-        /// The receiver is gone, or the channel was closed.
-        Closed(T),
-    }
-
-    macro_rules! with_message {
-        ($name:ident: $other:ident => $text:literal) => {
-            impl<T> $name<T> {
-                /// The message.
-                pub fn into_inner(self) -> T {
-                    match self {
-                        Self::$other(message) | Self::Closed(message) => message,
-                    }
-                }
-
-                fn name(&self) -> (&'static str, &'static str) {
-                    match self {
-                        Self::$other(_) => (stringify!($other), $text),
-                        Self::Closed(_) => ("Closed", "channel closed"),
-                    }
-                }
-            }
-
-            impl<T> fmt::Debug for $name<T> {
-                fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                    f.debug_tuple(self.name().0).finish_non_exhaustive()
-                }
-            }
-
-            impl<T> fmt::Display for $name<T> {
-                fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                    f.write_str(self.name().1)
-                }
-            }
-
-            impl<T> Error for $name<T> {}
-
-            impl<T> From<SendError<T>> for $name<T> {
-                fn from(error: SendError<T>) -> Self {
-                    Self::Closed(error.0)
-                }
-            }
-        };
-    }
-
-    with_message!(TrySendError: Full => "no available capacity");
-    with_message!(SendTimeoutError: Timeout => "timed out waiting on send operation");
-}
-
-use error::{SendError, SendTimeoutError, TryRecvError, TrySendError};
+use error::{SendError, SendTimeoutError, TrySendError};
+pub use permit::{OwnedPermit, Permit, PermitIterator};
+pub use receiver::{Receiver, UnboundedReceiver};
 
 /// A channel for exactly `buffer` messages.
 ///
@@ -122,7 +55,7 @@ use error::{SendError, SendTimeoutError, TryRecvError, TrySendError};
 pub fn channel<T>(buffer: usize) -> (Sender<T>, Receiver<T>) {
     assert!(buffer > 0, "mpsc bounded channel requires buffer > 0");
     let (tx, queue) = open(ends::bounded(buffer));
-    (Sender(tx), Receiver { queue, wait: RecvWait::new() })
+    (Sender(tx), Receiver::new(queue))
 }
 
 /// A channel that is never full.
@@ -132,7 +65,7 @@ pub fn channel<T>(buffer: usize) -> (Sender<T>, Receiver<T>) {
 /// If there is no memory.
 pub fn unbounded_channel<T>() -> (UnboundedSender<T>, UnboundedReceiver<T>) {
     let (tx, queue) = open(ends::unbounded());
-    (UnboundedSender(tx), UnboundedReceiver { queue, wait: RecvWait::new() })
+    (UnboundedSender(tx), UnboundedReceiver::new(queue))
 }
 
 fn open<T>(ends: ends::Ends<T>) -> (channel::Sender<T>, channel::mpsc::Receiver<T>) {
@@ -229,9 +162,10 @@ macro_rules! debug {
     )*};
 }
 
+use debug;
+
 sender!(Sender, WeakSender);
 sender!(UnboundedSender, WeakUnboundedSender);
-debug! { OwnedPermit }
 
 impl<T> UnboundedSender<T> {
     /// Sends a message. Never waits.
@@ -341,7 +275,7 @@ impl<T> Sender<T> {
         if n > self.max_capacity() || self.is_closed() {
             return Err(SendError(()));
         }
-        let mut permits = PermitIterator { sender: &self.0, n: 0 };
+        let mut permits = PermitIterator::new(&self.0, 0);
         if n > 0 && self.0.try_reserve(n).is_err() {
             let _turn = Turn::begin(of_tasks(&self.0)).await;
             // Room that is reserved is kept: otherwise single messages would always be faster.
@@ -395,7 +329,7 @@ impl<T> Sender<T> {
             0 => {}
             _ => self.try_reserve_room(n)?,
         }
-        Ok(PermitIterator { sender: &self.0, n })
+        Ok(PermitIterator::new(&self.0, n))
     }
 
     fn try_reserve_room(&self, n: usize) -> Result<(), TrySendError<()>> {
@@ -465,266 +399,5 @@ impl Drop for Turn<'_> {
     fn drop(&mut self) {
         *self.0.is_reserving.lock() = false;
         self.0.turn.ring();
-    }
-}
-
-/// Room for one message. Dropped, it gives the room back.
-pub struct Permit<'a, T>(&'a channel::Sender<T>);
-
-/// Room for one message, with the sender. Dropped, it gives the room back.
-pub struct OwnedPermit<T>(Sender<T>);
-
-/// Room for several messages: an iterator of [`Permit`]s. Dropped, it gives the rest back.
-pub struct PermitIterator<'a, T> {
-    sender: &'a channel::Sender<T>,
-    n: usize,
-}
-
-/// Sends into reserved room, whose permit is gone.
-fn send_reserved<T>(sender: &channel::Sender<T>, message: T) {
-    let mut message = Message::new(message);
-    // An error: there was no memory, and then the channel was closed. The message is dropped.
-    let _ = sender.send_reserved(&mut message);
-}
-
-impl<T> Permit<'_, T> {
-    /// Sends a message into the room. Never waits. If the receiver has closed the channel, it still
-    /// gets the message; if it is gone, the message is dropped.
-    pub fn send(self, message: T) {
-        let this = ManuallyDrop::new(self);
-        send_reserved(this.0, message);
-    }
-}
-
-impl<T> Drop for Permit<'_, T> {
-    fn drop(&mut self) {
-        self.0.release(1);
-    }
-}
-
-impl<T> OwnedPermit<T> {
-    /// As [`Permit::send`]. Returns the sender.
-    pub fn send(self, message: T) -> Sender<T> {
-        let sender = self.into_sender();
-        send_reserved(&sender.0, message);
-        sender
-    }
-
-    /// Gives the room back. Returns the sender.
-    pub fn release(self) -> Sender<T> {
-        let sender = self.into_sender();
-        sender.0.release(1);
-        sender
-    }
-
-    /// Whether both are of the same channel.
-    pub fn same_channel(&self, other: &Self) -> bool {
-        self.0.same_channel(&other.0)
-    }
-
-    /// Whether both are of the same channel.
-    pub fn same_channel_as_sender(&self, sender: &Sender<T>) -> bool {
-        self.0.same_channel(sender)
-    }
-
-    /// The sender. The room stays reserved.
-    fn into_sender(self) -> Sender<T> {
-        let this = ManuallyDrop::new(self);
-        // SAFETY: the permit is neither used nor dropped any more.
-        unsafe { core::ptr::read(&this.0) }
-    }
-}
-
-impl<T> Drop for OwnedPermit<T> {
-    fn drop(&mut self) {
-        self.0.0.release(1);
-    }
-}
-
-impl<'a, T> Iterator for PermitIterator<'a, T> {
-    type Item = Permit<'a, T>;
-
-    fn next(&mut self) -> Option<Permit<'a, T>> {
-        self.n = self.n.checked_sub(1)?;
-        Some(Permit(self.sender))
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.n, Some(self.n))
-    }
-}
-
-impl<T> ExactSizeIterator for PermitIterator<'_, T> {}
-impl<T> core::iter::FusedIterator for PermitIterator<'_, T> {}
-
-impl<T> Drop for PermitIterator<'_, T> {
-    fn drop(&mut self) {
-        if self.n > 0 {
-            self.sender.release(self.n);
-        }
-    }
-}
-
-impl<T> fmt::Debug for Permit<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad("Permit { .. }")
-    }
-}
-
-impl<T> fmt::Debug for PermitIterator<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PermitIterator").field("n", &self.n).finish_non_exhaustive()
-    }
-}
-
-/// The receiving side of a channel that may be full.
-pub struct Receiver<T> {
-    queue: channel::mpsc::Receiver<T>,
-    /// The wait of the task that has polled last.
-    wait: RecvWait<T>,
-}
-
-/// The receiving side of a channel that is never full.
-pub struct UnboundedReceiver<T> {
-    queue: channel::mpsc::Receiver<T>,
-    /// As that of [`Receiver`].
-    wait: RecvWait<T>,
-}
-
-/// What both kinds of receivers have.
-macro_rules! receiver {
-    ($receiver:ident) => {
-        impl<T> $receiver<T> {
-            /// Receives the oldest message. Waits while the channel is empty. `None` if it is empty and
-            /// disconnected, and no room is reserved.
-            ///
-            /// If the future is dropped before it is ready, no message is lost.
-            #[inline]
-            pub async fn recv(&mut self) -> Option<T> {
-                poll_fn(|context| self.poll_recv(context)).await
-            }
-
-            /// As [`recv`](Self::recv). The task of the last call is woken.
-            #[inline]
-            pub fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Option<T>> {
-                let received = ready!(self.wait.poll(&self.queue, context));
-                self.end_wait();
-                Poll::Ready(received.ok())
-            }
-
-            #[inline]
-            fn end_wait(&mut self) {
-                self.wait.end(&self.queue);
-                self.wait = RecvWait::new();
-            }
-
-            /// Moves up to `limit` messages to the end of `buffer`, and returns their number. Waits for the
-            /// first one, and then takes what is there. 0 if the channel is empty and disconnected, or if
-            /// `limit` is 0.
-            ///
-            /// If the future is dropped before it is ready, no message is lost.
-            pub async fn recv_many(&mut self, buffer: &mut Vec<T>, limit: usize) -> usize {
-                poll_fn(|context| self.poll_recv_many(context, buffer, limit)).await
-            }
-
-            /// As [`recv_many`](Self::recv_many). The task of the last call is woken.
-            pub fn poll_recv_many(
-                &mut self,
-                context: &mut Context<'_>,
-                buffer: &mut Vec<T>,
-                limit: usize,
-            ) -> Poll<usize> {
-                if limit == 0 {
-                    return Poll::Ready(0);
-                }
-                let Some(first) = ready!(self.poll_recv(context)) else { return Poll::Ready(0) };
-                buffer.push(first);
-                // There is one less to be had than before: it doesn't wait.
-                Poll::Ready(1 + self.queue.take_many(buffer, limit - 1))
-            }
-
-            /// Receives the oldest message if there is one now.
-            ///
-            /// # Errors
-            ///
-            /// If the channel is empty, or as [`recv`](Self::recv) without a message.
-            #[inline]
-            pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
-                self.queue.try_recv()
-            }
-
-            /// As [`recv`](Self::recv), in a thread.
-            #[inline]
-            pub fn blocking_recv(&mut self) -> Option<T> {
-                // The thread is to be woken, and not the task.
-                self.end_wait();
-                self.queue.recv().ok()
-            }
-
-            /// As [`recv_many`](Self::recv_many), in a thread.
-            pub fn blocking_recv_many(&mut self, buffer: &mut Vec<T>, limit: usize) -> usize {
-                self.end_wait();
-                self.queue.recv_many(buffer, limit)
-            }
-
-            /// Lets nothing be sent any more, but into room that is reserved. The receiver gets what was
-            /// sent.
-            pub fn close(&mut self) {
-                self.queue.close();
-            }
-
-            /// Whether all senders are gone, or the channel was closed. Messages may still be there.
-            pub fn is_closed(&self) -> bool {
-                self.queue.is_closed()
-            }
-
-            /// The number of messages in the channel.
-            pub fn len(&self) -> usize {
-                self.queue.len()
-            }
-
-            /// Whether no message is in the channel.
-            pub fn is_empty(&self) -> bool {
-                self.queue.is_empty()
-            }
-
-            /// The number of senders that keep the channel open.
-            pub fn sender_strong_count(&self) -> usize {
-                self.queue.sender_count()
-            }
-
-            /// The number of weak senders.
-            pub fn sender_weak_count(&self) -> usize {
-                self.queue.common().counts()[1]
-            }
-        }
-
-        impl<T> Drop for $receiver<T> {
-            fn drop(&mut self) {
-                self.wait.end(&self.queue);
-            }
-        }
-
-        // As for `Receiver` of `channel`.
-        impl<T> UnwindSafe for $receiver<T> {}
-        impl<T> RefUnwindSafe for $receiver<T> {}
-        impl<T> Unpin for $receiver<T> {}
-
-        debug! { $receiver }
-    };
-}
-
-receiver!(Receiver);
-receiver!(UnboundedReceiver);
-
-impl<T> Receiver<T> {
-    /// The number of messages for which there is room that is not reserved.
-    pub fn capacity(&self) -> usize {
-        self.queue.common().kind.room()
-    }
-
-    /// The number of messages for which there is room while the channel is empty.
-    pub fn max_capacity(&self) -> usize {
-        self.queue.common().kind.capacity()
     }
 }
