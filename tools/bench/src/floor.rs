@@ -5,6 +5,7 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::clock::median_ns;
+use crate::line_stream::line_stream;
 use crate::threads::{self, Cores, Gate, Wait};
 
 /// Round trips per sample.
@@ -31,6 +32,8 @@ pub(crate) struct Floors {
     pub(crate) line_rtt_ns: f64,
     /// One thread writes blocks of 4 KiB, the other sums them: ns per u64.
     pub(crate) block_handoff_ns: f64,
+    /// One thread writes lines, the other sums them, in the fastest of several ways: ns per u64.
+    pub(crate) line_stream_ns: f64,
     /// Two threads wake each other: ns per round trip between the cores, and on one core. Only for
     /// calls that wait.
     pub(crate) futex_rtt_ns: Option<[f64; 2]>,
@@ -43,6 +46,7 @@ impl Floors {
         Self {
             line_rtt_ns: line_rtt(cores),
             block_handoff_ns: block_handoff(cores),
+            line_stream_ns: line_stream(cores),
             futex_rtt_ns: if sleep {
                 futex_rtt(cores).zip(futex_rtt(one)).map(Into::into)
             } else {

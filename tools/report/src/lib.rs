@@ -22,3 +22,4 @@ pub use options::{FileArgs, Positive, PositiveReal, duration, name, one_of};
 pub use origin::Origin;
 pub use program::{Failure, Files, Sink, parse, print, unknown};
 pub use progress::{Progress, announce, shared};
+pub use text::wrapped;

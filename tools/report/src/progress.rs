@@ -30,6 +30,11 @@ impl Progress {
         Self { bar, begin: Instant::now(), due: Mutex::new(FIRST) }
     }
 
+    /// A progress that isn't shown.
+    pub fn hidden() -> Self {
+        Self { bar: ProgressBar::hidden(), begin: Instant::now(), due: Mutex::new(Duration::MAX) }
+    }
+
     /// Sets the message: the current step.
     pub fn set_message(&self, message: impl Into<String>) {
         self.bar.set_message(message.into());

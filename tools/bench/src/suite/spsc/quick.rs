@@ -1,0 +1,82 @@
+//! The quick run: `lane` without a command.
+
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use corelane_report::{Failure, Positive, duration};
+
+use super::SpscArgs;
+use super::plan::of;
+use crate::args::RunArgs;
+use crate::plan::Plan;
+use crate::queues::{self, Subject};
+
+/// The report.
+const REPORT: &str = "corelane-report.html";
+/// Items of a group, where items move in groups.
+pub(crate) const GROUP: usize = 32;
+/// Beginning of the ids of lists of other rings than the default.
+const LIST_OF: &str = "uspsc-";
+/// The any-type queue that represents all of these, if it exists.
+const ANY: &str = "bqueue-any";
+/// The time of the run, so that it ends within a minute.
+const RUN: Duration = Duration::from_secs(25);
+/// Most time beyond that, until near and far have enough rounds.
+const EXTRA: Duration = Duration::from_secs(15);
+/// More rounds than fit into that time.
+const MANY: usize = 10_000;
+
+/// The options of the quick run.
+#[derive(Debug, Clone, Args)]
+pub struct QuickArgs {
+    /// Also print all tables.
+    #[arg(long)]
+    pub all: bool,
+
+    /// Length of one measurement, such as 500us or 10ms.
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10ms")]
+    pub duration: Duration,
+
+    /// Rounds and results.
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+impl QuickArgs {
+    /// The measurements of the quick run.
+    ///
+    /// # Errors
+    ///
+    /// If the report can't be written.
+    pub fn plan(&self) -> Result<Plan, Failure> {
+        let mut args = SpscArgs {
+            batch: vec![Positive(1), Positive(GROUP)],
+            duration: Some(self.duration),
+            run: self.run.clone(),
+            ..SpscArgs::default()
+        };
+        args.run.files.html.get_or_insert_with(|| PathBuf::from(REPORT));
+        let queues = args.run.choose(queues::all(), &[], is_quick);
+        let mut plan = of(&args, &queues)?;
+        // Which queues can't have larger items is seen in the tables.
+        plan.notes.clear();
+        // Nor a pipe's reader nor a log needs it.
+        plan.is_silent = !io::stdout().is_terminal();
+        if args.run.rounds.is_none() {
+            plan = Plan { rounds: MANY, limit: Some(RUN), extra: EXTRA, ..plan };
+        }
+        Ok(plan)
+    }
+}
+
+/// Whether a queue is measured: those that are only there to compare or to learn are not.
+fn is_quick(queue: &Subject) -> bool {
+    let info = &queue.entry.info;
+    let is_usual = info.variant_of.is_none() || info.id == ANY;
+    let is_list = info.id.starts_with(LIST_OF);
+    let is_choice = queue.entry.is_peer() || !queue.entry.is_literature();
+    let has_end = info.bounded || !queue.entry.is_peer();
+    queue.is_spsc() && is_usual && is_choice && !is_list && has_end
+}
