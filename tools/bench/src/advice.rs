@@ -198,7 +198,7 @@ fn good<'a>(table: &[&'a CellResult], group: Group) -> Option<Vec<&'a CellResult
     Some(ours)
 }
 
-pub(crate) fn is_usual(result: &CellResult) -> bool {
+fn is_usual(result: &CellResult) -> bool {
     USUAL.contains(&result.queue.as_str())
 }
 

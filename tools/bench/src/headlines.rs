@@ -30,8 +30,11 @@ pub(crate) fn of_chart(tables: &[Vec<&CellResult>], group: Group) -> Option<Stri
     let ours = || comparable(table).into_iter().find(|result| is_choice(result));
     let other = if first.peer { ours() } else { best_peer(table) };
     let other = other.map(|other| {
-        let best = if other.peer { "the best peer, " } else { "" };
-        format!(", {best}{} {}", other.queue, short(other.median(group)))
+        let value = short(other.median(group));
+        match other.peer {
+            true => format!(", and the best peer, {}, {value}", other.queue),
+            false => format!(", and {} {value}", other.queue),
+        }
     });
     let label = first.label();
     Some(format!("{label} takes {value} {unit}{}", other.unwrap_or_default()))

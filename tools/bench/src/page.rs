@@ -105,20 +105,25 @@ impl Results {
 
     /// A warning if the floors of a group differ much from round to round.
     fn unsteady(&self, group: Group) -> Option<String> {
-        let spread = |name, floor: Option<Quartiles>| {
-            let floor = floor.filter(|floor| floor.p75 > STEADY * floor.p25)?;
-            Some(format!("{name} {} ns", floor.spread()))
-        };
-        let floors = [
-            spread("line_rtt", self.line_rtt(group)),
-            spread("block_handoff", self.block_handoff(group)),
-            spread("line_stream", self.line_stream(group)),
-        ];
-        let floors: Vec<_> = floors.into_iter().flatten().collect();
+        let floors = self.unsteady_floors(group);
         let warning = "warning: the machine's own pace varied from round to round";
         (!floors.is_empty()).then(|| {
             format!("{warning} ({}); differences of that size mean nothing", floors.join(", "))
         })
+    }
+
+    /// The floors of a group that differ much from round to round.
+    pub(crate) fn unsteady_floors(&self, group: Group) -> Vec<String> {
+        let spread = |(name, floor): (&str, Option<Quartiles>)| {
+            let floor = floor.filter(|floor| floor.p75 > STEADY * floor.p25)?;
+            Some(format!("{name} {} ns", floor.spread()))
+        };
+        let floors = [
+            ("line_rtt", self.line_rtt(group)),
+            ("block_handoff", self.block_handoff(group)),
+            ("line_stream", self.line_stream(group)),
+        ];
+        floors.into_iter().filter_map(spread).collect()
     }
 
     fn left_out(&self) -> String {

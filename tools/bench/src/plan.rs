@@ -182,13 +182,18 @@ impl Plan {
                 .is_some_and(|limit| self.begin.elapsed() > limit.mul_f64(GRACE) + self.extra)
     }
 
+    /// The number of queues.
+    pub fn queues(&self) -> usize {
+        let entries = self.cells.iter().map(|cell| cell.entry).filter(|entry| !entry.is_floor);
+        entries.map(|entry| entry.info.id).collect::<BTreeSet<_>>().len()
+    }
+
     /// The numbers of queues and tests.
     pub fn summary(&self) -> String {
-        let entries = self.cells.iter().map(|cell| cell.entry).filter(|entry| !entry.is_floor);
-        let queues: BTreeSet<_> = entries.map(|entry| entry.info.id).collect();
+        let queues = self.queues();
         let tests = self.cells.chunk_by(Cell::is_alike).count();
         let ending = |count| if count == 1 { "" } else { "s" };
-        format!("{} queue{}, {tests} test{}", queues.len(), ending(queues.len()), ending(tests))
+        format!("{queues} queue{}, {tests} test{}", ending(queues), ending(tests))
     }
 
     /// The approximate time of a round.

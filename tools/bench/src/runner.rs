@@ -1,12 +1,13 @@
 //! Runs a plan: round by round, all queues interleaved, floors before and after.
 
 use std::collections::BTreeMap;
+use std::mem;
 use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use corelane_report::{Failure, Origin, Progress, interrupt, name};
+use corelane_report::{Failure, Origin, Progress, about, interrupt, name};
 
 use crate::advice::LEAST_ROUNDS;
 use crate::floor::Floors;
@@ -147,7 +148,7 @@ fn measure(plan: &Plan, tally: &Mutex<Tally>) -> Result<(), Failure> {
         false => Progress::new(steps, template),
     };
     let begin = Instant::now();
-    let mut before = floors(plan);
+    let (mut before, mut is_longer) = (floors(plan), false);
     for round in 1..=plan.rounds {
         let mut first = 0;
         for cells in plan.cells.chunk_by(Cell::is_alike) {
@@ -178,6 +179,10 @@ fn measure(plan: &Plan, tally: &Mutex<Tally>) -> Result<(), Failure> {
         let mut most = fitting(limit);
         if most <= round && lock(tally).lacks_rounds() {
             most = fitting(limit + plan.extra).min(round + 1);
+            if most > round && !mem::replace(&mut is_longer, true) {
+                let extra = about(plan.extra);
+                eprintln!("note: near or far has too few rounds; goes on for at most {extra}");
+            }
         }
         progress.set_length(plan.rounds.min(most.max(round)) * plan.cells.len());
         if most <= round {

@@ -12,14 +12,9 @@ use std::time::Duration;
 use corelane_bench::{
     Calibration, Plan, QuickArgs, Results, be_peer, compute, cores, numbers, picture, run,
 };
-use corelane_report::{Block, Failure, Files, Sink, announce, interrupt, parse, print};
+use corelane_report::{Block, Failure, Files, Sink, about, announce, interrupt, parse, print};
 
 use cli::{CalibrateArgs, Cli, Command, ReportArgs};
-
-/// The program's task without a command.
-const QUICK: &str = "measures queues between two threads";
-/// The task of the suites.
-const BENCH: &str = "measures queues side by side";
 
 fn main() -> ExitCode {
     parse().and_then(carry_out).unwrap_or_else(Failure::report)
@@ -37,9 +32,7 @@ fn carry_out(cli: Cli) -> Result<ExitCode, Failure> {
             };
             print(&list).map(|()| ExitCode::SUCCESS)
         }
-        Some(Command::Bench { suite }) => measure(suite.plan()?, BENCH, |results, files| {
-            files.publish(results, &results.document())
-        }),
+        Some(Command::Bench { suite }) => bench(suite.plan()?),
         Some(Command::Peer { what }) => be_peer(&what).map(|()| ExitCode::SUCCESS),
         Some(Command::Compute { core, nice }) => compute(core, nice).map(|()| ExitCode::SUCCESS),
         Some(Command::Report(args)) => report(&args),
@@ -52,21 +45,27 @@ fn carry_out(cli: Cli) -> Result<ExitCode, Failure> {
 
 /// Prints the conclusion, and all tables if they are asked for.
 fn quick(args: &QuickArgs) -> Result<ExitCode, Failure> {
-    measure(args.plan()?, QUICK, |results, files| {
+    let plan = args.plan()?;
+    let (queues, time) = (plan.queues(), about(plan.time()));
+    eprintln!("lane: measures {queues} queues between two threads, {time}; Ctrl-C ends it early.");
+    measure(plan, |results, files| {
         let [document, conclusion] = results.quick_documents();
         files.publish_and_print(results, &document, if args.all { &document } else { &conclusion })
     })
 }
 
-/// Announces the task and its time, then measures and publishes.
+fn bench(plan: Plan) -> Result<ExitCode, Failure> {
+    announce(&format!("measures queues side by side, {}", plan.summary()), plan.time());
+    plan.notes.iter().for_each(|note| eprintln!("note: {note}"));
+    measure(plan, |results, files| files.publish(results, &results.document()))
+}
+
+/// Measures and publishes.
 fn measure(
     mut plan: Plan,
-    what: &str,
     publish: impl Fn(&Results, &mut Files) -> Result<(), Failure>,
 ) -> Result<ExitCode, Failure> {
     interrupt::listen();
-    announce(&format!("{what}, {}", plan.summary()), plan.time());
-    plan.notes.iter().for_each(|note| eprintln!("note: {note}"));
     let mut files = std::mem::take(&mut plan.files);
     let results = run(&Arc::new(plan))?;
     match results.rounds() {

@@ -240,7 +240,9 @@ impl Files {
             .and_then(|()| write(&mut self.html, &|| document.to_html()))
             .and_then(|()| write(&mut self.markdown, &|| document.to_markdown()));
         let mut text = shown.to_text();
-        written.iter().for_each(|path| text.push_str(&format!("\nWritten: {path}\n")));
+        if !written.is_empty() {
+            text.push_str(&format!("\nWritten: {}\n", written.join(", ")));
+        }
         if is_taken {
             eprint!("{text}")
         } else {

@@ -92,7 +92,7 @@ pub fn announce(what: &str, time: Duration) {
 }
 
 /// A time for people.
-fn about(time: Duration) -> String {
+pub fn about(time: Duration) -> String {
     match time.as_secs_f64() {
         seconds if seconds < 1.5 => "a second".into(),
         seconds if seconds < 10.0 => format!("{seconds:.0} seconds"),

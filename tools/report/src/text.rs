@@ -14,7 +14,7 @@ impl Document {
     pub fn to_text(&self) -> String {
         let mut text = Text::default();
         let facts = self.facts.iter().filter(|fact| fact.0.has(Media::TERMINAL));
-        facts.for_each(|(_, _, value)| text.line(value));
+        facts.for_each(|(_, _, value)| text.paragraph(value));
         text.blocks(&self.blocks);
         text.blocks(&self.summary);
         text.text
