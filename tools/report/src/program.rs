@@ -241,7 +241,7 @@ impl Files {
             .and_then(|()| write(&mut self.markdown, &|| document.to_markdown()));
         let mut text = shown.to_text();
         if !written.is_empty() {
-            text.push_str(&format!("\nWritten: {}\n", written.join(", ")));
+            text.push_str(&format!("Written: {}\n", written.join(", ")));
         }
         if is_taken {
             eprint!("{text}")

@@ -141,10 +141,3 @@ impl Ranking<'_> {
         }
     }
 }
-
-fn between(group: Group) -> &'static str {
-    match group {
-        Group::Near => "between near cores",
-        Group::Far => "between far cores",
-    }
-}

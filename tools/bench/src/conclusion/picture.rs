@@ -3,12 +3,13 @@
 use corelane_report::plot::{BarRow, bars};
 use corelane_report::{Block, Media, short};
 
+use super::Ranking;
 use super::purpose::STREAM;
-use super::{Ranking, between};
 use crate::advice::is_choice;
 use crate::kinds::WORD;
 use crate::page::bar;
 use crate::results::{CellResult, Results, comparable};
+use crate::stats::Group;
 
 /// Most queues of corelane in the picture, and most peers.
 const ROWS: usize = 5;
@@ -68,6 +69,13 @@ fn lines(rows: &[&CellResult], ranking: &Ranking<'_>, other: Option<&Ranking<'_>
         format!("{label:<NAME$}{:>6}{beside:>7}  {bar}", short(value))
     };
     std::iter::once(head).chain(rows.iter().map(line)).collect::<Vec<_>>().join("\n")
+}
+
+fn between(group: Group) -> &'static str {
+    match group {
+        Group::Near => "between near cores",
+        Group::Far => "between far cores",
+    }
 }
 
 /// A bar of so many characters, to an eighth.

@@ -2,7 +2,7 @@
 
 use corelane_report::{Block, short, times};
 
-use super::{Ranking, between};
+use super::Ranking;
 use crate::advice::{is_ahead, is_choice};
 use crate::calls::call;
 use crate::catalogue::{self, EntryKind};
@@ -76,7 +76,7 @@ impl Purpose {
         let slices = "let pushed = tx.push_slice(&items); // and rx.pop_slice(&mut items)";
         match (self.test, self.batch) {
             (Test::Rtt, _) => {
-                format!("let (mut ask, mut asked) = corelane::{call}::<u64>(64)?; // and one back")
+                format!("let (ask, asked) = corelane::{call}::<u64>(64)?; // and one back")
             }
             (_, 1) => pair,
             _ if is_made => slices.into(),
@@ -89,7 +89,7 @@ impl Purpose {
 fn usual_reason() -> String {
     let choose = catalogue::find(USUAL).map_or("", |entry| entry.info.choose);
     let choose = choose.trim_start_matches("by default: ");
-    format!("it is the default {choose}; this run is too short to say how fast it is here")
+    format!("it is the default {choose} (this run is too short to rank)")
 }
 
 /// The reason by the measured numbers: those of the first group, and in brief those of the other.
@@ -98,10 +98,10 @@ fn reason(results: &Results, purpose: &Purpose, queue: &str, rankings: &[&Rankin
     for of_group in rankings.chunk_by(|a, b| a.group == b.group) {
         let is_only = of_group.len() == rankings.len();
         let words: Vec<_> = of_group.iter().filter(|one| one.bytes() == WORD).copied().collect();
-        let place = between(of_group[0].group);
+        let place = of_group[0].group.name();
         parts.push(match parts.is_empty() {
             true if is_only => values(results, purpose, queue, &words),
-            true => format!("{place} {}", values(results, purpose, queue, &words)),
+            true => format!("{place}, {}", values(results, purpose, queue, &words)),
             false => format!("{place} {}", values_in_brief(queue, &words)),
         });
     }

@@ -1,6 +1,7 @@
 //! The quick run: `lane` without a command.
 
 use std::io::{self, IsTerminal};
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -15,6 +16,8 @@ use crate::queues::{self, Subject};
 
 /// The report.
 const REPORT: &str = "corelane-report.html";
+/// Length of one measurement.
+const CELL: Duration = Duration::from_millis(10);
 /// Items of a group, where items move in groups.
 pub(crate) const GROUP: usize = 32;
 /// Beginning of the ids of lists of other rings than the default.
@@ -35,9 +38,13 @@ pub struct QuickArgs {
     #[arg(long)]
     pub all: bool,
 
-    /// Length of one measurement, such as 500us or 10ms.
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10ms")]
-    pub duration: Duration,
+    /// Length of one measurement, such as 500us or 10ms [default: 10ms].
+    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "items")]
+    pub duration: Option<Duration>,
+
+    /// Items of one measurement, instead of a duration.
+    #[arg(long, value_name = "N")]
+    pub items: Option<NonZeroU64>,
 
     /// Rounds and results.
     #[command(flatten)]
@@ -53,7 +60,8 @@ impl QuickArgs {
     pub fn plan(&self) -> Result<Plan, Failure> {
         let mut args = SpscArgs {
             batch: vec![Positive(1), Positive(GROUP)],
-            duration: Some(self.duration),
+            duration: self.duration.or(Some(CELL)).filter(|_| self.items.is_none()),
+            items: self.items,
             run: self.run.clone(),
             ..SpscArgs::default()
         };
