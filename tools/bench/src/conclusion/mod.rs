@@ -68,9 +68,10 @@ impl Results {
         let mut groups: Vec<_> = self.groups().collect();
         groups.sort_by_key(|group| Reverse(self.rounds_of(*group).count()));
         let ranking = |group| {
-            self.tables(group).into_iter().filter_map(move |mut results| {
-                results.retain(|result| rounds(result, group) >= LEAST_ROUNDS);
-                (!results.is_empty()).then_some(Ranking { group, results })
+            // The last round may have been interrupted between two queues.
+            self.tables(group).into_iter().filter_map(move |results| {
+                let is_ranked = results.iter().all(|one| rounds(one, group) >= LEAST_ROUNDS);
+                is_ranked.then_some(Ranking { group, results })
             })
         };
         groups.into_iter().flat_map(ranking).collect()
