@@ -65,7 +65,9 @@ impl Results {
     fn summary(&self) -> Vec<Block> {
         let mut blocks = advice::blocks(self);
         let recommends = self.results.iter().all(|result| result.suite().about().recommends);
-        if recommends && blocks.is_empty() && self.rounds.len() < advice::LEAST_ROUNDS {
+        let values = self.results.iter().flat_map(|result| result.groups.values());
+        let most = values.map(|summary| summary.value.n).max().unwrap_or_default();
+        if recommends && blocks.is_empty() && most < advice::LEAST_ROUNDS {
             blocks.push(Block::Paragraph("Too few rounds to recommend a queue.".into()));
         }
         let left_out = self.left_out();

@@ -81,8 +81,10 @@ impl Results {
     fn notes(&self, rankings: &[Ranking<'_>]) -> Vec<String> {
         let mut notes = Vec::new();
         for group in self.groups().filter(|group| rankings.iter().all(|one| one.group != *group)) {
-            let all = self.results.iter().map(|result| rounds(result, group));
-            let most = all.max().unwrap_or_default();
+            let complete = |table: &Vec<&CellResult>| {
+                table.iter().map(|result| rounds(result, group)).min().unwrap_or_default()
+            };
+            let most = self.tables(group).iter().map(complete).max().unwrap_or_default();
             let ending = if most == 1 { "" } else { "s" };
             let name = self.place(group).split(':').next().unwrap_or_default();
             notes.push(format!(

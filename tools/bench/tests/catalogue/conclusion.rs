@@ -36,7 +36,7 @@ fn results(rounds: [usize; 2]) -> Results {
     let round = |group: &str, number: usize| {
         let flag = if group == "near" { 100.0 } else { 300.0 };
         // The floor of every third round is far away.
-        let block = if number % 3 == 0 { 0.5 } else { 1.0 };
+        let block = if number.is_multiple_of(3) { 0.5 } else { 1.0 };
         json!({ "line_rtt_ns": flag, "block_handoff_ns_per_u64": block, "line_stream_ns_per_u64": block,
                 "group": group })
     };

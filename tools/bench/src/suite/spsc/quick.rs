@@ -6,13 +6,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use corelane_report::{Failure, Positive, duration};
+use corelane_report::{Failure, FileArgs, Positive, PositiveReal, duration};
 
 use super::SpscArgs;
 use super::plan::of;
 use crate::args::RunArgs;
 use crate::plan::Plan;
 use crate::queues::{self, Subject};
+use crate::stats::Group;
 
 /// The report.
 const REPORT: &str = "corelane-report.html";
@@ -46,9 +47,25 @@ pub struct QuickArgs {
     #[arg(long, value_name = "N")]
     pub items: Option<NonZeroU64>,
 
-    /// Rounds and results.
-    #[command(flatten)]
-    pub run: RunArgs,
+    /// How often everything is measured [default: as often as 25 seconds allow].
+    #[arg(long, value_name = "N")]
+    pub rounds: Option<Positive>,
+
+    /// Longest `line_rtt` in nanoseconds at which two cores count as near.
+    #[arg(long, value_name = "NS", default_value_t = PositiveReal(Group::FAR_ABOVE_NS))]
+    pub far_above: PositiveReal,
+
+    /// Measure no other crates.
+    #[arg(long)]
+    pub no_peers: bool,
+
+    /// Write the results as JSON; `-` is standard output.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Where the report goes.
+    #[arg(long, value_name = "FILE", default_value = REPORT)]
+    pub html: PathBuf,
 }
 
 impl QuickArgs {
@@ -58,14 +75,15 @@ impl QuickArgs {
     ///
     /// If the report can't be written.
     pub fn plan(&self) -> Result<Plan, Failure> {
-        let mut args = SpscArgs {
+        let files = FileArgs { json: self.json.clone(), html: Some(self.html.clone()) };
+        let &Self { rounds, far_above, no_peers, .. } = self;
+        let args = SpscArgs {
             batch: vec![Positive(1), Positive(GROUP)],
             duration: self.duration.or(Some(CELL)).filter(|_| self.items.is_none()),
             items: self.items,
-            run: self.run.clone(),
+            run: RunArgs { rounds, far_above, peers: false, no_peers, files },
             ..SpscArgs::default()
         };
-        args.run.files.html.get_or_insert_with(|| PathBuf::from(REPORT));
         let queues = args.run.choose(queues::all(), &[], is_quick);
         let mut plan = of(&args, &queues)?;
         // Which queues can't have larger items is seen in the tables.
