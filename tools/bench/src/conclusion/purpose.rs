@@ -70,6 +70,11 @@ impl Purpose {
         first.test == self.test && batch == Some(self.batch)
     }
 
+    /// Whether it is measured with handles in several places.
+    fn has_places(&self) -> bool {
+        (self.test, self.batch) == (Test::Stream, 1)
+    }
+
     /// The line to write, unless lines before have made the handles.
     fn code(&self, call: &str, is_made: bool) -> String {
         let pair = format!("let (mut tx, mut rx) = corelane::{call}::<u64>(4096)?;");
@@ -95,14 +100,20 @@ fn usual_reason() -> String {
 /// The reason by the measured numbers: those of the first group, and in brief those of the other.
 fn reason(results: &Results, purpose: &Purpose, queue: &str, rankings: &[&Ranking<'_>]) -> String {
     let mut parts = Vec::new();
+    let mut places = Vec::new();
     for of_group in rankings.chunk_by(|a, b| a.group == b.group) {
         let is_only = of_group.len() == rankings.len();
-        let words: Vec<_> = of_group.iter().filter(|one| one.bytes() == WORD).copied().collect();
-        let place = of_group[0].group.name();
+        let mut shown: Vec<_> =
+            of_group.iter().filter(|one| one.bytes() == WORD).copied().collect();
+        if shown.is_empty() {
+            shown = of_group.to_vec();
+        }
+        let group = of_group[0].group.name();
+        let before = std::mem::replace(&mut places, shown.iter().map(|one| one.place()).collect());
         parts.push(match parts.is_empty() {
-            true if is_only => values(results, purpose, queue, &words),
-            true => format!("{place}, {}", values(results, purpose, queue, &words)),
-            false => format!("{place} {}", values_in_brief(queue, &words)),
+            true if is_only => values(results, purpose, queue, &shown),
+            true => format!("{group}, {}", values(results, purpose, queue, &shown)),
+            false => format!("{group} {}", values_in_brief(queue, &shown, before != places)),
         });
     }
     parts.extend(ahead(queue, rankings).map(|ahead| format!("but {ahead}")));
@@ -141,7 +152,7 @@ fn candidates<'a>(ranking: &Ranking<'a>) -> impl Iterator<Item = &'a CellResult>
 fn values(results: &Results, purpose: &Purpose, queue: &str, rankings: &[&Ranking<'_>]) -> String {
     let value = |one: &&Ranking<'_>| {
         let value = short(one.find(queue)?.median(one.group));
-        let place = if rankings.len() > 1 { one.place() } else { String::new() };
+        let place = if purpose.has_places() { one.place() } else { String::new() };
         Some(format!("{value} ns{place}"))
     };
     let peer = |one: &&Ranking<'_>| {
@@ -161,13 +172,14 @@ fn values(results: &Results, purpose: &Purpose, queue: &str, rankings: &[&Rankin
     text + &floor.unwrap_or_default()
 }
 
-/// The same without words.
-fn values_in_brief(queue: &str, rankings: &[&Ranking<'_>]) -> String {
+/// The same in brief. Places are said if they are other ones than those said before.
+fn values_in_brief(queue: &str, rankings: &[&Ranking<'_>], has_places: bool) -> String {
     let value = |one: &&Ranking<'_>| {
         let value = short(one.find(queue)?.median(one.group));
         let peer = best_peer(&one.results)
             .map(|peer| format!(" ({} {})", peer.queue, short(peer.median(one.group))));
-        Some(value + &peer.unwrap_or_default())
+        let place = if has_places { one.place() } else { String::new() };
+        Some(format!("{value}{}{place}", peer.unwrap_or_default()))
     };
     rankings.iter().filter_map(value).collect::<Vec<_>>().join(" and ")
 }
