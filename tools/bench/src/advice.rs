@@ -62,17 +62,16 @@ fn when(results: &Results, group: Group) -> Option<String> {
 /// The queues to choose if others are no faster.
 const USUAL: [&str; 2] = ["linering", "bbq"];
 
-/// Fewest measurements for a recommendation.
-pub(crate) const LEAST_ROUNDS: usize = 3;
+/// Fewest measurements for a rank.
+pub(crate) const LEAST_ROUNDS: usize = 5;
 
 /// Whether it is a queue of corelane for general use, and an item is visible when its push returns,
 /// as with all peers. Queues for comparison or study say so. Queues that publish later are faster,
 /// but can't be compared.
 pub(crate) fn is_choice(result: &CellResult) -> bool {
-    let info = catalogue::find(&result.queue).map(|entry| entry.info);
-    !result.peer
-        && !result.floor
-        && info.is_none_or(|info| !info.delayed && !info.choose.starts_with("to "))
+    let entry = catalogue::find(&result.queue);
+    let is_choice = entry.is_none_or(|entry| !entry.info.delayed && !entry.is_literature());
+    !result.peer && !result.floor && is_choice
 }
 
 /// Relative difference that is not mentioned.
@@ -183,7 +182,7 @@ fn faster_peers(
 }
 
 /// Whether `result` is faster than `other` by more than the spread.
-fn is_ahead(result: &CellResult, other: &CellResult, group: Group) -> bool {
+pub(crate) fn is_ahead(result: &CellResult, other: &CellResult, group: Group) -> bool {
     let spread = |result: &CellResult| result.groups.get(&group).map(|summary| summary.value);
     spread(result).zip(spread(other)).is_some_and(|(a, b)| a.n >= LEAST_ROUNDS && a.p75 < b.p25)
 }

@@ -74,6 +74,11 @@ impl Entry {
         }
     }
 
+    /// Whether it is there only to compare or to learn: its advice says so.
+    pub fn is_literature(&self) -> bool {
+        self.info.choose.starts_with("to ")
+    }
+
     pub(crate) fn is_bounded(&self) -> bool {
         self.info.bounded || self.info.overwrites
     }
@@ -114,6 +119,18 @@ pub fn listed() -> impl Iterator<Item = &'static Entry> {
     let stolen_from = steal::entries().iter().map(Measured::as_ref).filter(ours);
     let peers = entries().filter(|entry| entry.is_peer());
     entries().filter(ours).chain([&*RECORDS]).chain(stolen_from).chain(peers)
+}
+
+/// The entries of the list that `names` stand for, as [`ids`] reads them.
+///
+/// # Errors
+///
+/// If a name is unknown.
+pub fn listed_as(names: &[String]) -> Result<Vec<&'static Entry>, Failure> {
+    let all: Vec<_> = listed().collect();
+    let ids = any_ids(&all, names)?;
+    let is_named = |entry: &&Entry| ids.iter().any(|id| id == entry.info.id);
+    Ok(all.into_iter().filter(is_named).collect())
 }
 
 pub(crate) fn find(id: &str) -> Option<&'static Entry> {

@@ -5,6 +5,7 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::clock::median_ns;
+use crate::line_stream::line_stream;
 use crate::threads::{self, Cores, Gate, Wait};
 
 /// Round trips per sample.
@@ -31,6 +32,8 @@ pub(crate) struct Floors {
     pub(crate) line_rtt_ns: f64,
     /// One thread writes blocks of 4 KiB, the other sums them: ns per u64.
     pub(crate) block_handoff_ns: f64,
+    /// One thread writes lines, the other sums them, in the fastest of several ways: ns per u64.
+    pub(crate) line_stream_ns: f64,
     /// Two threads wake each other: ns per round trip between the cores, and on one core. Only for
     /// calls that wait.
     pub(crate) futex_rtt_ns: Option<[f64; 2]>,
@@ -43,6 +46,7 @@ impl Floors {
         Self {
             line_rtt_ns: line_rtt(cores),
             block_handoff_ns: block_handoff(cores),
+            line_stream_ns: line_stream(cores),
             futex_rtt_ns: if sleep {
                 futex_rtt(cores).zip(futex_rtt(one)).map(Into::into)
             } else {
@@ -57,27 +61,32 @@ impl Floors {
 /// The flags count; the thread that reads a flag doesn't clear it. Clearing would hand the line
 /// over writable, and is sometimes faster: it has two modes, 55 and 90 ns on an EPYC, where
 /// counting takes 105. So a queue whose consumer writes its slots can be a little below the floor.
+/// Each sample has flags of its own: the time depends on where a line's home in the cache is, by a
+/// quarter from one line to another.
 pub(crate) fn line_rtt(cores: Cores) -> f64 {
-    let (ping, pong) = (&PaddedWord::default(), &PaddedWord::default());
+    let flags: Vec<[PaddedWord; 2]> = (0..SAMPLES).map(|_| Default::default()).collect();
     let (gate, wait) = (&Gate::default(), cores.wait(Wait::Spin));
     let (ns, ()) = threads::run(
         cores,
-        move || {
+        || {
             gate.meet(wait);
-            let mut trips = 1..;
+            let mut flags = flags.iter();
             median_ns(SAMPLES, || {
-                for trip in trips.by_ref().take(TRIPS) {
+                let [ping, pong] = flags.next().expect("a sample has flags");
+                for trip in (1..).take(TRIPS) {
                     // Release and Acquire as a queue needs them: the floor must not be cheaper.
                     ping.0.store(trip, Ordering::Release);
                     await_count(pong, trip, wait);
                 }
             })
         },
-        move || {
+        || {
             gate.meet(wait);
-            for trip in (1..).take(SAMPLES * TRIPS) {
-                await_count(ping, trip, wait);
-                pong.0.store(trip, Ordering::Release);
+            for [ping, pong] in &flags {
+                for trip in (1..).take(TRIPS) {
+                    await_count(ping, trip, wait);
+                    pong.0.store(trip, Ordering::Release);
+                }
             }
         },
     );

@@ -70,7 +70,7 @@ impl Host {
     pub(crate) fn warning(&self) -> Option<String> {
         let percent = 100.0 * self.others.filter(|share| *share > QUIET)?;
         Some(format!(
-            "warning: other programs take {percent:.0} % of the processors' time; measure again when the machine is quiet"
+            "warning: other programs take {percent:.0} % of the processors; measure when it is quiet"
         ))
     }
 

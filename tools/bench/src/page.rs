@@ -3,15 +3,16 @@
 use corelane_report::plot::{Bar, BarRow, Named, bars, named_points};
 use corelane_report::{Block, Document, Media, Table, short};
 
-use crate::advice;
 use crate::kinds::Test;
 use crate::results::{CellResult, Results, Round, best_peer};
 use crate::stats::{Group, Quartiles};
 use crate::suite::spsc::grid;
+use crate::{advice, headlines};
 
 const READING: &str = "Bars are medians over rounds, whiskers the quartiles. The dashed line is the floor, \
     measured in the same rounds without any queue: `line_rtt` is two threads bouncing one flag each way, \
-    `block_handoff` is one thread writing blocks of 4 KiB and the other summing them, one flag per block. \
+    `line_stream` is one thread writing lines and the other summing them, in blocks with a flag each, in the \
+    fastest of several ways. `block_handoff` is one of them: blocks of 4 KiB in a ring of 32 KiB. \
     Near and far are rounds in which the two cores did or did not share a cache; they are never averaged.";
 
 /// Largest ratio of a floor's upper quartile to its lower quartile.
@@ -32,7 +33,11 @@ impl Results {
             format!("{} counted, queues interleaved. {}", self.rounds.len(), self.left_out());
         document.fact(Media::PAGE, "Rounds", rounds);
         for group in self.groups() {
-            document.section(self.place(group));
+            let place = Block::heading(2, self.place(group));
+            document.add(Block::On(Media::TERMINAL, vec![place]));
+            let title = Block::heading(2, headlines::of_group(self, group));
+            document
+                .add(Block::On(Media::PAGE, vec![title, Block::Note(self.place(group).into())]));
             document.add(Block::Note(self.floors(group)));
             document.blocks.extend(self.unsteady(group).map(Block::Paragraph));
             let tables = self.tables(group);
@@ -60,7 +65,9 @@ impl Results {
     fn summary(&self) -> Vec<Block> {
         let mut blocks = advice::blocks(self);
         let recommends = self.results.iter().all(|result| result.suite().about().recommends);
-        if recommends && blocks.is_empty() && self.rounds.len() < advice::LEAST_ROUNDS {
+        let values = self.results.iter().flat_map(|result| result.groups.values());
+        let most = values.map(|summary| summary.value.n).max().unwrap_or_default();
+        if recommends && blocks.is_empty() && most < advice::LEAST_ROUNDS {
             blocks.push(Block::Paragraph("Too few rounds to recommend a queue.".into()));
         }
         let left_out = self.left_out();
@@ -89,9 +96,10 @@ impl Results {
         let rounds = format!("{rounds} round{}", if rounds == 1 { "" } else { "s" });
         let [futex, one_core] = self.futex_rtt(group);
         format!(
-            "{rounds}{}{}{}{}",
+            "{rounds}{}{}{}{}{}",
             floor("line_rtt", "ns", self.line_rtt(group)),
             floor("block_handoff", "ns/u64", self.block_handoff(group)),
+            floor("line_stream", "ns/u64", self.line_stream(group)),
             floor("futex_rtt", "ns", futex),
             floor("futex_rtt on one core", "ns", one_core),
         )
@@ -99,19 +107,25 @@ impl Results {
 
     /// A warning if the floors of a group differ much from round to round.
     fn unsteady(&self, group: Group) -> Option<String> {
-        let spread = |name, floor: Option<Quartiles>| {
-            let floor = floor.filter(|floor| floor.p75 > STEADY * floor.p25)?;
-            Some(format!("{name} {} ns", floor.spread()))
-        };
-        let floors = [
-            spread("line_rtt", self.line_rtt(group)),
-            spread("block_handoff", self.block_handoff(group)),
-        ];
-        let floors: Vec<_> = floors.into_iter().flatten().collect();
+        let floors = self.unsteady_floors(group);
         let warning = "warning: the machine's own pace varied from round to round";
         (!floors.is_empty()).then(|| {
             format!("{warning} ({}); differences of that size mean nothing", floors.join(", "))
         })
+    }
+
+    /// The floors of a group that differ much from round to round.
+    pub(crate) fn unsteady_floors(&self, group: Group) -> Vec<String> {
+        let spread = |(name, floor): (&str, Option<Quartiles>)| {
+            let floor = floor.filter(|floor| floor.p75 > STEADY * floor.p25)?;
+            Some(format!("{name} {} ns", floor.spread()))
+        };
+        let floors = [
+            ("line_rtt", self.line_rtt(group)),
+            ("block_handoff", self.block_handoff(group)),
+            ("line_stream", self.line_stream(group)),
+        ];
+        floors.into_iter().filter_map(spread).collect()
     }
 
     fn left_out(&self) -> String {
@@ -148,7 +162,9 @@ impl Results {
         }
         let (title, _) = first.titles();
         let chart = bars(&rows, first.test.unit(), floor);
-        let mut head = vec![Block::heading(3, title), Block::Figures(vec![chart])];
+        let headline = headlines::of_chart(tables, group).unwrap_or_else(|| title.clone());
+        let mut head = vec![Block::heading(3, headline), Block::Note(title)];
+        head.push(Block::Figures(vec![chart]));
         if first.test == Test::Cpu {
             head.extend(tables.iter().flat_map(|table| latency_and_cpu(table, group)));
         }
@@ -159,12 +175,13 @@ impl Results {
         let sleeps = self.rounds.iter().any(|round| round.futex_rtt_ns.is_some());
         let row = |(number, round): (usize, &Round)| {
             let mut ns = vec![round.line_rtt_ns, round.block_handoff_ns_per_u64];
+            ns.push(round.line_stream_ns_per_u64.unwrap_or(f64::NAN));
             ns.extend(round.futex_rtt_ns.into_iter().chain(round.futex_rtt_one_core_ns));
             let first = [(number + 1).to_string(), round.group.name().into()];
             first.into_iter().chain(ns.into_iter().map(short)).collect::<Vec<_>>()
         };
         let futex = ["futex_rtt ns", "futex_rtt on one core ns"];
-        let names = ["round", "group", "line_rtt ns", "block_handoff ns/u64"];
+        let names = ["round", "group", "line_rtt ns", "block_handoff ns/u64", "line_stream ns/u64"];
         let names = names.into_iter().chain(futex.into_iter().filter(|_| sleeps));
         let table = Table::new(names).with(self.rounds.iter().enumerate().map(row));
         let table = vec![Block::Table(table)];
@@ -187,7 +204,7 @@ fn latency_and_cpu(table: &[&CellResult], group: Group) -> Vec<Block> {
     heading.into_iter().chain([Block::Figures(vec![named_points(axes, &points)])]).collect()
 }
 
-fn bar(result: &CellResult, group: Group) -> Option<BarRow> {
+pub(crate) fn bar(result: &CellResult, group: Group) -> Option<BarRow> {
     let value = result.groups.get(&group)?.value;
     let values = [value.p25, value.median, value.p75];
     Some(BarRow::Bar(Bar { label: result.label(), is_peer: result.peer || result.floor, values }))

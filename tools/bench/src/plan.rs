@@ -30,11 +30,15 @@ pub struct Plan {
     pub(crate) rounds: usize,
     /// No round begins that would end after this time.
     pub(crate) limit: Option<Duration>,
+    /// Most time beyond the limit, until near and far have enough rounds to be ranked.
+    pub(crate) extra: Duration,
     pub(crate) begin: Instant,
     /// The cores, in the order in which threads get them. Floors are measured between the first
     /// two.
     pub(crate) cores: Vec<CoreId>,
     pub(crate) far_above_ns: f64,
+    /// Whether no progress is shown.
+    pub(crate) is_silent: bool,
     pub(crate) schedule: Vec<Arrival>,
     /// Notes for the user about choices in the plan.
     pub notes: Vec<String>,
@@ -159,9 +163,11 @@ impl Plan {
             cells,
             rounds: rounds.unwrap_or(ROUNDS),
             limit: rounds.is_none().then_some(LIMIT.max(round)),
+            extra: Duration::ZERO,
             begin: Instant::now(),
             cores,
             far_above_ns: f64::INFINITY,
+            is_silent: false,
             schedule: Vec::new(),
             notes: Vec::new(),
             files: Files::default(),
@@ -171,16 +177,23 @@ impl Plan {
     /// Whether the run is over: also if a round takes far longer than expected.
     pub(crate) fn is_over(&self) -> bool {
         interrupt::requested()
-            || self.limit.is_some_and(|limit| self.begin.elapsed() > limit.mul_f64(GRACE))
+            || self
+                .limit
+                .is_some_and(|limit| self.begin.elapsed() > limit.mul_f64(GRACE) + self.extra)
+    }
+
+    /// The number of queues.
+    pub fn queues(&self) -> usize {
+        let entries = self.cells.iter().map(|cell| cell.entry).filter(|entry| !entry.is_floor);
+        entries.map(|entry| entry.info.id).collect::<BTreeSet<_>>().len()
     }
 
     /// The numbers of queues and tests.
     pub fn summary(&self) -> String {
-        let entries = self.cells.iter().map(|cell| cell.entry).filter(|entry| !entry.is_floor);
-        let queues: BTreeSet<_> = entries.map(|entry| entry.info.id).collect();
+        let queues = self.queues();
         let tests = self.cells.chunk_by(Cell::is_alike).count();
         let ending = |count| if count == 1 { "" } else { "s" };
-        format!("{} queue{}, {tests} test{}", queues.len(), ending(queues.len()), ending(tests))
+        format!("{queues} queue{}, {tests} test{}", ending(queues), ending(tests))
     }
 
     /// The approximate time of a round.
@@ -190,8 +203,14 @@ impl Plan {
 
     /// The approximate time of the run.
     pub fn time(&self) -> Duration {
-        let all = self.round_time() * self.rounds as u32;
+        let all = self.round_time().saturating_mul(self.rounds as u32);
         self.limit.map_or(all, |limit| all.min(limit))
+    }
+
+    /// The rounds that fit into this time, about.
+    pub(crate) fn likely_rounds(&self) -> usize {
+        let fitting = self.time().as_secs_f64() / self.round_time().as_secs_f64().max(1e-9);
+        (fitting as usize).clamp(1, self.rounds)
     }
 
     /// The cores of a pair's two sides, between which floors are measured.

@@ -39,6 +39,10 @@ pub struct Results {
 pub(crate) struct Round {
     pub(crate) line_rtt_ns: f64,
     pub(crate) block_handoff_ns_per_u64: f64,
+    /// Two cores move lines; `None` in results of programs that compared streams with the value
+    /// above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) line_stream_ns_per_u64: Option<f64>,
     /// Two threads on two cores wake each other in turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) futex_rtt_ns: Option<f64>,
@@ -59,6 +63,7 @@ impl Round {
         (Group::of(end.line_rtt_ns, far_above_ns) == group).then_some(Self {
             line_rtt_ns: (begin.line_rtt_ns + end.line_rtt_ns) / 2.0,
             block_handoff_ns_per_u64: (begin.block_handoff_ns + end.block_handoff_ns) / 2.0,
+            line_stream_ns_per_u64: Some((begin.line_stream_ns + end.line_stream_ns) / 2.0),
             futex_rtt_ns: futex(0),
             futex_rtt_one_core_ns: futex(1),
             group,
@@ -139,15 +144,19 @@ impl Results {
         Quartiles::of(self.rounds_of(group).map(|round| round.block_handoff_ns_per_u64))
     }
 
-    /// The name of this floor, and nanoseconds for an item of so many bytes in the rounds of
-    /// `group`.
-    pub(crate) fn block_handoff_of(
-        &self,
-        bytes: usize,
-        group: Group,
-    ) -> Option<(&'static str, f64)> {
-        let words = bytes / WORD;
-        Some(("block_handoff", self.block_handoff(group)?.median * words as f64))
+    /// Nanoseconds per u64 of a stream of lines in the rounds of `group`.
+    pub fn line_stream(&self, group: Group) -> Option<Quartiles> {
+        Quartiles::of(self.rounds_of(group).filter_map(|round| round.line_stream_ns_per_u64))
+    }
+
+    /// The floor of streams: its name, and nanoseconds for an item of so many bytes in the rounds
+    /// of `group`.
+    pub(crate) fn stream_floor(&self, bytes: usize, group: Group) -> Option<(&'static str, f64)> {
+        let words = (bytes / WORD) as f64;
+        match self.line_stream(group) {
+            Some(floor) => Some(("line_stream", floor.median * words)),
+            None => Some(("block_handoff", self.block_handoff(group)?.median * words)),
+        }
     }
 
     /// Nanoseconds in which two threads wake each other in the rounds of `group`: on two cores, and

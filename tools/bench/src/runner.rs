@@ -1,13 +1,15 @@
 //! Runs a plan: round by round, all queues interleaved, floors before and after.
 
 use std::collections::BTreeMap;
+use std::mem;
 use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use corelane_report::{Failure, Origin, Progress, interrupt, name};
+use corelane_report::{Failure, Origin, Progress, about, interrupt, name};
 
+use crate::advice::LEAST_ROUNDS;
 use crate::floor::Floors;
 use crate::host::Host;
 use crate::params::Trial;
@@ -107,6 +109,12 @@ impl Tally {
         )))
     }
 
+    /// Whether a group has rounds, but too few to be ranked.
+    fn lacks_rounds(&self) -> bool {
+        let mut counts = self.samples.iter().flat_map(BTreeMap::values).map(Vec::len);
+        counts.any(|count| count < LEAST_ROUNDS)
+    }
+
     fn note(&mut self, before: Floors, cell: usize, sample: Sample) {
         self.reached = self.reached.max(cell + 1);
         self.open.get_or_insert((before, Vec::new())).1.push((cell, sample));
@@ -134,9 +142,13 @@ fn lock(tally: &Mutex<Tally>) -> MutexGuard<'_, Tally> {
 
 fn measure(plan: &Plan, tally: &Mutex<Tally>) -> Result<(), Failure> {
     let template = "{bar:30} {percent:>3}% {msg:<28} {eta} left";
-    let progress = Progress::new(plan.rounds * plan.cells.len(), template);
+    let steps = plan.likely_rounds() * plan.cells.len();
+    let progress = match plan.is_silent {
+        true => Progress::hidden(),
+        false => Progress::new(steps, template),
+    };
     let begin = Instant::now();
-    let mut before = floors(plan);
+    let (mut before, mut is_longer) = (floors(plan), false);
     for round in 1..=plan.rounds {
         let mut first = 0;
         for cells in plan.cells.chunk_by(Cell::is_alike) {
@@ -161,9 +173,19 @@ fn measure(plan: &Plan, tally: &Mutex<Tally>) -> Result<(), Failure> {
         }
         let Some(limit) = plan.limit else { continue };
         // Assumes that the next round takes as long as the rounds before.
-        let fitting = (limit.as_secs_f64() / begin.elapsed().as_secs_f64() * round as f64) as usize;
-        progress.set_length(plan.rounds.min(fitting.max(round)) * plan.cells.len());
-        if fitting <= round {
+        let fitting = |limit: Duration| {
+            (limit.as_secs_f64() / begin.elapsed().as_secs_f64() * round as f64) as usize
+        };
+        let mut most = fitting(limit);
+        if most <= round && lock(tally).lacks_rounds() {
+            most = fitting(limit + plan.extra).min(round + 1);
+            if most > round && !mem::replace(&mut is_longer, true) {
+                let extra = about(plan.extra);
+                eprintln!("note: near or far has too few rounds; goes on for at most {extra}");
+            }
+        }
+        progress.set_length(plan.rounds.min(most.max(round)) * plan.cells.len());
+        if most <= round {
             break;
         }
     }

@@ -4,17 +4,21 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use corelane_bench::{BenchArgs, COMPUTE, CorePair, PEER};
+use corelane_bench::{BenchArgs, COMPUTE, CorePair, PEER, QuickArgs};
 use corelane_report::FileArgs;
 
 /// Measures the queues of corelane on this machine, beside the physical floor and beside other
 /// crates, verifies their memory orderings, and simulates them on other machines.
 ///
-/// Without a command: a quick run of all queues between one producer and one consumer, a
-/// recommendation, and corelane-report.html in the current directory.
+/// Without a command: a quick run of queues between one producer and one consumer, a picture, three
+/// recommendations, and corelane-report.html in the current directory.
 #[derive(Debug, Parser)]
-#[command(name = "lane", version, max_term_width = 100)]
+#[command(name = "lane", version, max_term_width = 100, args_conflicts_with_subcommands = true)]
 pub(crate) struct Cli {
+    /// The options of the quick run.
+    #[command(flatten)]
+    pub(crate) quick: QuickArgs,
+
     /// What to do.
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
@@ -25,6 +29,10 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// List the queues and when to use them, and the peers with their versions.
     List {
+        /// Only these: ids, modules or crates; all if none is named.
+        #[arg(value_name = "QUEUE")]
+        queues: Vec<String>,
+
         /// Also list guarantees, and when not to use the queues.
         #[arg(long, conflicts_with = "json")]
         long: bool,
@@ -34,7 +42,7 @@ pub(crate) enum Command {
         json: bool,
 
         /// The queues of corelane as a table in Markdown, with their modules.
-        #[arg(long, conflicts_with_all = ["long", "json"])]
+        #[arg(long, conflicts_with_all = ["long", "json", "queues"])]
         markdown: bool,
     },
     /// Measure queues.

@@ -1,20 +1,31 @@
 //! `lane list`.
 
-use corelane_bench::{Entry, EntryKind, Sides, between, listed};
-use corelane_report::{Block, Document, Table};
+use corelane_bench::{CALLS, Entry, EntryKind, Sides, between, call, listed, listed_as};
+use corelane_report::{Block, Document, Failure, Table, wrapped};
 use serde_json::{Value, json};
 
-/// Most characters of the column that says when to use a queue.
-const CHOOSE: usize = 58;
+/// Most characters of a line.
+const WIDTH: usize = 80;
 
-/// A table with a row for each algorithm, and the peers.
-pub(crate) fn table() -> String {
+/// Tables with a row for each algorithm, those to try first in front, and the peers. All properties
+/// of queues that are named.
+pub(crate) fn table(names: &[String]) -> Result<String, Failure> {
+    if !names.is_empty() {
+        return long(names);
+    }
     let mut document = Document::new("", "");
-    let rows = ours().filter(|entry| entry.info.variant_of.is_none()).map(row);
-    let table = Table::new(["queue", "P:C", "progress", "use it"]).of_text();
-    document.add(Block::Table(table.with(rows)));
+    let place = |entry: &Entry| CALLS.iter().position(|(id, _)| *id == entry.info.id);
+    let mut first: Vec<_> = ours().filter(|entry| place(entry).is_some()).collect();
+    first.sort_by_key(|entry| place(entry));
+    let others = || ours().filter(|entry| place(entry).is_none());
+    document.add(Block::heading(2, "Try first"));
+    document.add(group(first.into_iter(), true));
+    document.add(Block::heading(2, "For special needs"));
+    document.add(group(others().filter(|entry| !entry.is_literature()), false));
+    document.add(Block::heading(2, "To compare and to learn: the feature `literature`"));
+    document.add(group(others().filter(|entry| entry.is_literature()), false));
     let several = "P:C: one (1) or several (n) producers and consumers. -any: for items of any type, where the plain queue \
-                   has packed slots for tokens. `lane list --long` says when not to use a queue.";
+                   has packed slots for tokens. `lane list QUEUE --long` says what a queue guarantees and when not to use it.";
     document.add(Block::Note(several.into()));
     let of = |is_bounded| {
         let peers = peers().filter(|(entry, _)| entry.info.bounded == is_bounded);
@@ -23,24 +34,28 @@ pub(crate) fn table() -> String {
     };
     let peers = format!("Peers: {}; never full: {}", of(true), of(false));
     document.add(Block::Paragraph(peers));
-    document.to_text()
+    Ok(document.to_text())
 }
 
-fn row(entry: &'static Entry) -> [String; 4] {
+/// A table of queues without their variants, perhaps with the functions that make them.
+fn group(entries: impl Iterator<Item = &'static Entry>, has_calls: bool) -> Block {
+    let mut names = vec!["queue", "P:C", "call", "use it"];
+    if !has_calls {
+        names.remove(2);
+    }
+    let rows = entries.filter(|entry| entry.info.variant_of.is_none());
+    let rows = rows.map(|entry| row(entry, has_calls));
+    Block::Table(Table::new(names).of_text().with(rows))
+}
+
+fn row(entry: &'static Entry, has_calls: bool) -> Vec<String> {
     let info = &entry.info;
     let has_any = ours().any(|other| other.info.variant_of == Some(info.id));
-    let progress = info.guarantee.split([';', ',']).next().unwrap_or_default();
-    let progress = progress.split(" FIFO").next().unwrap_or_default().trim_end_matches(" owner");
-    // Queues that overwrite never wait.
-    let progress = if progress.len() > 13 { "never waits" } else { progress };
-    let mut choose: String = info.choose.chars().take(CHOOSE).collect();
-    if choose.len() < info.choose.len() {
-        choose.pop();
-        choose.truncate(choose.trim_end_matches([' ', ',', ':']).len());
-        choose.push('…');
-    }
     let any = if has_any { ", -any" } else { "" };
-    [format!("{}{any}", info.id), sides(info.sides).into(), progress.into(), choose]
+    let mut cells = vec![format!("{}{any}", info.id), sides(info.sides).into()];
+    cells.extend(has_calls.then(|| call(info.id, entry.module)));
+    cells.push(info.choose.into());
+    cells
 }
 
 fn sides(sides: Sides) -> &'static str {
@@ -63,13 +78,22 @@ fn peers() -> impl Iterator<Item = (&'static Entry, &'static str)> {
     })
 }
 
-/// Every queue with its properties, and the peers with their versions.
-pub(crate) fn long() -> String {
-    let text = |is_peer: bool| {
-        let entries = listed().filter(move |entry| entry.is_peer() == is_peer);
-        entries.map(paragraph).collect::<String>()
+/// Every queue with its properties, and the peers with their versions; or the named ones.
+pub(crate) fn long(names: &[String]) -> Result<String, Failure> {
+    let entries = chosen(names)?;
+    let text = |heading: &str, is_peer: bool| {
+        let entries = entries.iter().filter(move |entry| entry.is_peer() == is_peer);
+        let text = entries.map(|entry| paragraph(entry)).collect::<String>();
+        if text.is_empty() { text } else { format!("{heading}\n{text}") }
     };
-    format!("Queues of corelane\n{}\nPeers\n{}", text(false), text(true))
+    let (ours, peers) = (text("Queues of corelane", false), text("Peers", true));
+    let gap = if ours.is_empty() || peers.is_empty() { "" } else { "\n" };
+    Ok(format!("{ours}{gap}{peers}"))
+}
+
+/// The named entries; all if none is named.
+fn chosen(names: &[String]) -> Result<Vec<&'static Entry>, Failure> {
+    if names.is_empty() { Ok(listed().collect()) } else { listed_as(names) }
 }
 
 fn paragraph(entry: &Entry) -> String {
@@ -86,14 +110,24 @@ fn paragraph(entry: &Entry) -> String {
                 ("use it", info.choose),
                 ("don't", info.avoid),
             ];
-            let lines = lines.map(|(name, value)| format!("      {name:<10} {value}\n")).concat();
-            format!("\n  {id:<16} {} ({}); {items}\n{lines}", info.name, info.paper)
+            let title = format!("{} ({}); {items}", info.name, info.paper);
+            let lines = lines.map(|(name, value)| property(&format!("      {name:<10} "), value));
+            format!("\n{}{}", property(&format!("  {id:<14} "), &title), lines.concat())
         }
         EntryKind::Peer { package, version } => {
             let bounds = if info.bounded { "" } else { ", UNBOUNDED: never full" };
-            format!("  {id:<18} {package} {version}: {}; {between}{bounds}\n", info.name)
+            let title = format!("{package} {version}: {}; {between}{bounds}", info.name);
+            property(&format!("  {id:<18} "), &title)
         }
     }
+}
+
+/// A value behind a name, in as many lines as it needs.
+fn property(name: &str, value: &str) -> String {
+    let indent = name.chars().count();
+    let lines = wrapped(value, WIDTH - indent);
+    let rest = lines[1..].iter().map(|line| format!("{:indent$}{line}\n", ""));
+    format!("{name}{}\n{}", lines[0], rest.collect::<String>())
 }
 
 /// When to use each algorithm, and when not, with its module.
@@ -110,10 +144,10 @@ pub(crate) fn markdown() -> String {
     document.to_markdown()
 }
 
-/// The same for programs.
-pub(crate) fn json() -> String {
-    let queues: Vec<Value> = listed().map(value).collect();
-    serde_json::to_string_pretty(&queues).expect("plain data") + "\n"
+/// All properties for programs.
+pub(crate) fn json(names: &[String]) -> Result<String, Failure> {
+    let queues: Vec<Value> = chosen(names)?.into_iter().map(value).collect();
+    Ok(serde_json::to_string_pretty(&queues).expect("plain data") + "\n")
 }
 
 fn value(entry: &Entry) -> Value {

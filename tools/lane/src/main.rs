@@ -9,15 +9,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use corelane_bench::{Calibration, Plan, Results, be_peer, compute, cores, numbers, picture, run};
-use corelane_report::{Block, Failure, Files, Sink, announce, interrupt, parse, print};
+use corelane_bench::{
+    Calibration, Plan, QuickArgs, Results, be_peer, compute, cores, numbers, picture, run,
+};
+use corelane_report::{Block, Failure, Files, Sink, about, announce, interrupt, parse, print};
 
 use cli::{CalibrateArgs, Cli, Command, ReportArgs};
-
-/// The program's task without a command.
-const QUICK: &str = "measures queues between one producer and one consumer, recommends one and writes corelane-report.html";
-/// The task of the suites.
-const BENCH: &str = "measures queues side by side";
 
 fn main() -> ExitCode {
     parse().and_then(carry_out).unwrap_or_else(Failure::report)
@@ -25,17 +22,17 @@ fn main() -> ExitCode {
 
 fn carry_out(cli: Cli) -> Result<ExitCode, Failure> {
     match cli.command {
-        None => measure(Plan::quick()?, QUICK),
-        Some(Command::List { long, json, markdown }) => {
+        None => quick(&cli.quick),
+        Some(Command::List { queues, long, json, markdown }) => {
             let list = match (long, json) {
                 _ if markdown => listing::markdown(),
-                (true, _) => listing::long(),
-                (_, true) => listing::json(),
-                _ => listing::table(),
+                (true, _) => listing::long(&queues)?,
+                (_, true) => listing::json(&queues)?,
+                _ => listing::table(&queues)?,
             };
             print(&list).map(|()| ExitCode::SUCCESS)
         }
-        Some(Command::Bench { suite }) => measure(suite.plan()?, BENCH),
+        Some(Command::Bench { suite }) => bench(suite.plan()?),
         Some(Command::Peer { what }) => be_peer(&what).map(|()| ExitCode::SUCCESS),
         Some(Command::Compute { core, nice }) => compute(core, nice).map(|()| ExitCode::SUCCESS),
         Some(Command::Report(args)) => report(&args),
@@ -46,16 +43,34 @@ fn carry_out(cli: Cli) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Announces the task and its time, then measures.
-fn measure(mut plan: Plan, what: &str) -> Result<ExitCode, Failure> {
-    interrupt::listen();
-    announce(&format!("{what}, {}", plan.summary()), plan.time());
+/// Prints the conclusion, and all tables if they are asked for.
+fn quick(args: &QuickArgs) -> Result<ExitCode, Failure> {
+    let plan = args.plan()?;
+    let (queues, time) = (plan.queues(), about(plan.time()));
+    eprintln!("lane: measures {queues} queues between two threads, {time}; Ctrl-C ends it early.");
+    measure(plan, |results, files| {
+        let [document, conclusion] = results.quick_documents();
+        files.publish_and_print(results, &document, if args.all { &document } else { &conclusion })
+    })
+}
+
+fn bench(plan: Plan) -> Result<ExitCode, Failure> {
+    announce(&format!("measures queues side by side, {}", plan.summary()), plan.time());
     plan.notes.iter().for_each(|note| eprintln!("note: {note}"));
+    measure(plan, |results, files| files.publish(results, &results.document()))
+}
+
+/// Measures and publishes.
+fn measure(
+    mut plan: Plan,
+    publish: impl Fn(&Results, &mut Files) -> Result<(), Failure>,
+) -> Result<ExitCode, Failure> {
+    interrupt::listen();
     let mut files = std::mem::take(&mut plan.files);
     let results = run(&Arc::new(plan))?;
     match results.rounds() {
         0 => eprintln!("nothing was measured"),
-        _ => files.publish(&results, &results.document())?,
+        _ => publish(&results, &mut files)?,
     }
     Ok(interrupt::exit_code(0))
 }

@@ -53,8 +53,10 @@ pub enum Block {
     Paragraph(String),
     /// A paragraph in a less prominent style.
     Note(String),
-    /// List items, a line each.
+    /// List items. A terminal breaks them into lines.
     List(Vec<String>),
+    /// Lines as they are: code, or a picture of characters.
+    Code(String),
     /// A table.
     Table(Table),
     /// Pictures, which only a page has.

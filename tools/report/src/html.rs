@@ -69,6 +69,7 @@ fn html(block: &Block, ids: &BTreeSet<&str>) -> String {
             let points = points.iter().map(|point| format!("<li>{}</li>", rich(point)));
             format!("<ul>{}</ul>\n", points.collect::<String>())
         }
+        Block::Code(text) => format!("<pre><code>{}</code></pre>\n", escaped(text)),
         Block::Table(table) => self::table(table, ids),
         Block::Figures(pictures) => match &pictures[..] {
             [picture] => format!("<div class=\"chart\">{picture}</div>\n"),

@@ -21,4 +21,5 @@ pub use number::{list, ratio, short, times};
 pub use options::{FileArgs, Positive, PositiveReal, duration, name, one_of};
 pub use origin::Origin;
 pub use program::{Failure, Files, Sink, parse, print, unknown};
-pub use progress::{Progress, announce, shared};
+pub use progress::{Progress, about, announce, shared};
+pub use text::wrapped;

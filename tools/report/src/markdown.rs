@@ -21,6 +21,7 @@ fn blocks(blocks: &[Block]) -> String {
             }
             Block::Paragraph(words) | Block::Note(words) => format!("{words}\n"),
             Block::List(points) => points.iter().map(|point| format!("- {point}\n")).collect(),
+            Block::Code(text) => format!("```\n{text}\n```\n"),
             Block::Table(table) => self::table(table),
         };
         if !text.is_empty() && !part.is_empty() {

@@ -64,10 +64,12 @@ fn in_a_line(error: &clap::Error, program: &Command) -> String {
     let inner = |outer, word: &&str| Command::find_subcommand(outer, word).unwrap_or(outer);
     let command = path.iter().fold(program, inner);
     let path = path.join(" ");
+    let has_options = command.get_arguments().next().is_some();
     match error.get(ContextKind::SuggestedArg) {
-        // It has options only behind the name of a command.
-        _ if command.get_arguments().next().is_none() => {
-            let names: Vec<_> = command.get_subcommands().map(Command::get_name).collect();
+        // Without options of its own it has them only behind the name of a command.
+        _ if !has_options || error.kind() == ErrorKind::InvalidSubcommand => {
+            let shown = command.get_subcommands().filter(|inner| !inner.is_hide_set());
+            let names: Vec<_> = shown.map(Command::get_name).collect();
             format!("{reason}; `{path}` takes one of {} first", names.join(", "))
         }
         Some(nearest) => format!("{reason}; the nearest is {nearest}"),
@@ -212,6 +214,20 @@ impl Files {
     ///
     /// If a file or the output can't be written.
     pub fn publish(&mut self, data: &impl Serialize, document: &Document) -> Result<(), Failure> {
+        self.publish_and_print(data, document, document)
+    }
+
+    /// The same, but prints `shown`.
+    ///
+    /// # Errors
+    ///
+    /// As of [`publish`](Self::publish).
+    pub fn publish_and_print(
+        &mut self,
+        data: &impl Serialize,
+        document: &Document,
+        shown: &Document,
+    ) -> Result<(), Failure> {
         let json = || serde_json::to_string_pretty(data).expect("results are plain data") + "\n";
         let is_taken =
             [&self.json, &self.html, &self.markdown].into_iter().flatten().any(Sink::is_standard);
@@ -223,8 +239,10 @@ impl Files {
         let outcome = write(&mut self.json, &json)
             .and_then(|()| write(&mut self.html, &|| document.to_html()))
             .and_then(|()| write(&mut self.markdown, &|| document.to_markdown()));
-        let mut text = document.to_text();
-        written.iter().for_each(|path| text.push_str(&format!("\nWritten: {path}\n")));
+        let mut text = shown.to_text();
+        if !written.is_empty() {
+            text.push_str(&format!("Written: {}\n", written.join(", ")));
+        }
         if is_taken {
             eprint!("{text}")
         } else {

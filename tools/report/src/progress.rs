@@ -30,6 +30,11 @@ impl Progress {
         Self { bar, begin: Instant::now(), due: Mutex::new(FIRST) }
     }
 
+    /// A progress that isn't shown.
+    pub fn hidden() -> Self {
+        Self { bar: ProgressBar::hidden(), begin: Instant::now(), due: Mutex::new(Duration::MAX) }
+    }
+
     /// Sets the message: the current step.
     pub fn set_message(&self, message: impl Into<String>) {
         self.bar.set_message(message.into());
@@ -87,7 +92,7 @@ pub fn announce(what: &str, time: Duration) {
 }
 
 /// A time for people.
-fn about(time: Duration) -> String {
+pub fn about(time: Duration) -> String {
     match time.as_secs_f64() {
         seconds if seconds < 1.5 => "a second".into(),
         seconds if seconds < 10.0 => format!("{seconds:.0} seconds"),

@@ -204,8 +204,8 @@ impl Bell {
 
     /// As [`ring_for_all`](Self::ring_for_all), but the caller wakes them.
     pub(crate) fn take_all(&self) -> impl Iterator<Item = Waker> + use<> {
-        let has_sleepers = self.has_sleepers();
-        has_sleepers.then(|| self.take_sleepers()).unwrap_or_default().into_wakers()
+        let all = if self.has_sleepers() { self.take_sleepers() } else { ByNumber::default() };
+        all.into_wakers()
     }
 
     fn take_sleepers(&self) -> ByNumber {

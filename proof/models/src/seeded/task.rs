@@ -28,7 +28,7 @@ pub(super) fn bugs() -> Vec<Seeded> {
         "watch: sleeps without a look at the newest version": changed_before_a_sleep, false, true;
         "watch: ends with a version from before the other sender went": last_sender_goes, false, true;
         "broadcast: overwrites a value that is received": overwritten_while_received, SOUND, Bug::Overwritten as u8;
-        "broadcast: decides too soon who takes the value": last_takes, SOUND, Bug::LastTooSoon as u8;
+        "broadcast: decides too soon which receiver takes the value": last_takes, SOUND, Bug::LastTooSoon as u8;
         "broadcast: gives a slot back before it has the value": last_takes, SOUND, Bug::GivenBackTooSoon as u8;
         "broadcast: looks for the end after it has looked for a value": closed_after_a_value, false, true;
     }

@@ -26,7 +26,7 @@ fn advice(medians: &[(&str, &str, f64)]) -> Vec<String> {
         json!({
             "suite": if is_pair { "spsc" } else { "mpmc" }, "test": test, "queue": queue, "unit": "ns/item",
             "peer": is_peer, "floor": queue == "counter", "params": params(condition),
-            "groups": { "near": { "n": 3, "p25": median - 1.0, "median": median, "p75": median + 1.0 } },
+            "groups": { "near": { "n": 5, "p25": median - 1.0, "median": median, "p75": median + 1.0 } },
         })
     };
     let results = json!({

@@ -2,5 +2,6 @@
 //! compiler would make the kernels again.
 
 mod advice;
+mod conclusion;
 mod entries;
 mod plans;

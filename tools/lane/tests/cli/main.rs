@@ -4,6 +4,7 @@ mod common;
 mod executor;
 mod ipc;
 mod mpmc;
+mod quick;
 mod refusals;
 mod report;
 mod ring;

@@ -34,12 +34,8 @@ fn list_names_queues_with_guarantees_and_peers_with_versions() {
 }
 
 #[test]
-fn the_list_fits_a_screen() {
+fn the_list_has_all_queues() {
     let text = printed("list");
-    assert!(
-        text.lines().count() <= 50 && text.lines().all(|line| line.chars().count() <= 100),
-        "{text}"
-    );
     assert!(text.contains("bqueue, -any ") && text.contains("n:1"), "{text}");
     let json: serde_json::Value =
         serde_json::from_str(&printed("list --json")).expect("it is JSON");

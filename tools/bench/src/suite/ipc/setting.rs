@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::kinds::{Test, WORD};
+use crate::kinds::Test;
 use crate::results::{CellResult, Results};
 use crate::stats::Group;
 use crate::suite::wait::Strategy;
@@ -74,7 +74,7 @@ impl Suite for IpcSetting {
                  process that asks."
             }
             Test::Stream => {
-                "Medians with quartiles; less is better. × floor: of a block_handoff of as many \
+                "Medians with quartiles; less is better. × floor: of a line_stream of as many \
                  bytes. cpu ns, sleeps: of the process that receives."
             }
             Test::PingPong => {
@@ -96,17 +96,15 @@ impl Suite for IpcSetting {
     }
 
     fn floor(&self, results: &Results, test: Test, group: Group) -> Option<(&'static str, f64)> {
-        let (name, floor, times) = match test {
+        let (name, floor) = match test {
             Test::Rtt if self.strategy == Strategy::Sleep => {
-                ("futex_rtt", results.futex_rtt(group)[0], 1)
+                ("futex_rtt", results.futex_rtt(group)[0])
             }
-            Test::Rtt => ("line_rtt", results.line_rtt(group), 1),
-            Test::Stream => {
-                ("block_handoff", results.block_handoff(group), self.record_bytes / WORD)
-            }
+            Test::Rtt => ("line_rtt", results.line_rtt(group)),
+            Test::Stream => return results.stream_floor(self.record_bytes, group),
             _ => return None,
         };
-        floor.map(|quartiles| (name, quartiles.median * times as f64))
+        floor.map(|quartiles| (name, quartiles.median))
     }
 
     fn condition(&self) -> Option<String> {

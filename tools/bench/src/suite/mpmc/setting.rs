@@ -84,7 +84,7 @@ impl Suite for MpmcSetting {
         match test {
             Test::Throughput => {
                 "Medians with quartiles; less is better. M/s: million items a second. × peer, × \
-                 floor: of the best bounded peer, of block_handoff. fair P, fair C: items of the \
+                 floor: of the best bounded peer, of line_stream. fair P, fair C: items of the \
                  slowest producer, consumer per item of the fastest. failed: calls in vain per \
                  item. run: items of one producer that a consumer gets in a row. counter, lock: \
                  what an item costs if its producer and its consumer add to one counter, take \
@@ -111,7 +111,7 @@ impl Suite for MpmcSetting {
 
     fn floor(&self, results: &Results, test: Test, group: Group) -> Option<(&'static str, f64)> {
         match test {
-            Test::Throughput => results.block_handoff_of(WORD, group),
+            Test::Throughput => results.stream_floor(WORD, group),
             // No item arrives faster than a flag.
             Test::DataLatency => Some(("half line_rtt", results.line_rtt(group)?.median / 2.0)),
             // Calls needn't reach another core.

@@ -5,6 +5,7 @@ pub(crate) mod grid;
 mod handle_in_field;
 mod open_loop;
 mod plan;
+pub(crate) mod quick;
 mod rtt;
 mod setting;
 mod stream;
@@ -13,6 +14,7 @@ pub(crate) mod words;
 use corelane::Queue;
 
 pub use self::args::SpscArgs;
+pub use self::quick::QuickArgs;
 pub(crate) use self::setting::item_bytes;
 pub use self::setting::{Handles, MemoryKind, PayloadKind, Regime, SpscSetting};
 use crate::kinds::Test;

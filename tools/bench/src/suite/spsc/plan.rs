@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use corelane_report::{Failure, Positive, PositiveReal, name};
@@ -20,41 +20,6 @@ use crate::schedule::{self, Arrival};
 /// Items per second of an open-loop test, unless given.
 const RATE: f64 = 1e6;
 
-/// Length of one measurement of the quick run.
-const QUICK_CELL: Duration = Duration::from_millis(10);
-/// Beginning of the ids of lists of other rings than the default.
-const LIST_OF: &str = "uspsc-";
-/// The any-type queue that represents all of these in the quick run, if it exists.
-const QUICK_ANY: &str = "bqueue-any";
-/// Limit of the quick run, so that it ends within a minute.
-const QUICK_RUN: Duration = Duration::from_secs(40);
-
-impl Plan {
-    /// The quick run: `lane` without a command.
-    ///
-    /// # Errors
-    ///
-    /// If the report can't be written.
-    pub fn quick() -> Result<Self, Failure> {
-        let mut args = SpscArgs {
-            batch: vec![Positive(1), Positive(32)],
-            duration: Some(QUICK_CELL),
-            ..SpscArgs::default()
-        };
-        args.run.files.html = Some(PathBuf::from("corelane-report.html"));
-        let queues = args.run.choose(queues::all(), &[], is_quick);
-        Ok(Self { limit: Some(QUICK_RUN), ..of(&args, &queues)? })
-    }
-}
-
-/// Whether a queue is measured in the quick run.
-fn is_quick(queue: &Subject) -> bool {
-    let entry = &queue.entry;
-    let is_usual = entry.info.variant_of.is_none() || entry.info.id == QUICK_ANY;
-    let is_list = entry.info.id.starts_with(LIST_OF);
-    queue.is_spsc() && is_usual && !is_list && (entry.info.bounded || !entry.is_peer())
-}
-
 impl SpscArgs {
     pub(crate) fn plan(&self) -> Result<Plan, Failure> {
         let misfit = |entry: &Entry| {
@@ -67,7 +32,7 @@ impl SpscArgs {
     }
 }
 
-fn of(args: &SpscArgs, queues: &[&'static Subject]) -> Result<Plan, Failure> {
+pub(super) fn of(args: &SpscArgs, queues: &[&'static Subject]) -> Result<Plan, Failure> {
     let least = args.capacity.iter().map(|capacity| capacity.0).min();
     check_batches(&args.batch, least.unwrap_or_default())?;
     let cores = cores::pair(args.cores)?;

@@ -91,7 +91,7 @@ impl Suite for SpscSetting {
     fn legend(&self, test: Test) -> &'static str {
         match test {
             Test::Stream => {
-                "Medians with quartiles; less is better. × floor: of a block_handoff of as many \
+                "Medians with quartiles; less is better. × floor: of a line_stream of as many \
                  bytes. P batch, C batch: items that the producer, the consumer moves before it \
                  waits; the smaller one is of the faster side."
             }
@@ -105,7 +105,7 @@ impl Suite for SpscSetting {
 
     fn floor(&self, results: &Results, test: Test, group: Group) -> Option<(&'static str, f64)> {
         match test {
-            Test::Stream => results.block_handoff_of(self.bytes(), group),
+            Test::Stream => results.stream_floor(self.bytes(), group),
             Test::Rtt => Some(("line_rtt", results.line_rtt(group)?.median)),
             // Waiting in a queue has no floor.
             _ => None,

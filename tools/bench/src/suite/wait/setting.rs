@@ -6,9 +6,9 @@ use corelane_report::name;
 use serde::{Deserialize, Serialize};
 
 use super::beside::Beside;
-use crate::kinds::{Placement, TeamSize, Test};
+use crate::kinds::{Placement, TeamSize, Test, WORD};
 use crate::results::{CellResult, Results};
-use crate::stats::Group;
+use crate::stats::{Group, Quartiles};
 use crate::suite::{About, Suite};
 use crate::table::{
     CPU, CPU_RX, CPU_TX, Column, MAX, P50, P99, P999, PER_S, RATIO_FLOOR, RATIO_PEER, RUN, SLEEPS,
@@ -111,7 +111,7 @@ impl Suite for WaitSetting {
         match test {
             Test::Stream => {
                 "Medians with quartiles; less is better. M/s: million items a second. × peer, × \
-                 floor: of the best bounded peer, of block_handoff. run: items of one producer \
+                 floor: of the best bounded peer, of line_stream. run: items of one producer \
                  that a consumer gets in a row. cpu ns: processor time of all threads for an \
                  item. sleeps: how often a thread slept for an item. spin, yield: plain handles \
                  that try again."
@@ -139,15 +139,15 @@ impl Suite for WaitSetting {
     }
 
     fn floor(&self, results: &Results, test: Test, group: Group) -> Option<(&'static str, f64)> {
-        let (name, floor) = match (test, self.sleeps) {
-            (Test::Stream, _) => ("block_handoff", results.block_handoff(group)),
-            (Test::PingPong, Some(true)) => ("futex_rtt", results.futex_rtt(group)[0]),
-            (Test::PingPong, _) => ("line_rtt", results.line_rtt(group)),
-            _ => return None,
+        let named = |name, floor: Option<Quartiles>| Some((name, floor?.median));
+        let floor = match (test, self.sleeps) {
+            (Test::Stream, _) => results.stream_floor(WORD, group),
+            (Test::PingPong, Some(true)) => named("futex_rtt", results.futex_rtt(group)[0]),
+            (Test::PingPong, _) => named("line_rtt", results.line_rtt(group)),
+            _ => None,
         };
         // One thread needs no other core.
-        let floor = floor.filter(|_| self.way.runtime != Runtime::TokioCurrent);
-        floor.map(|quartiles| (name, quartiles.median))
+        floor.filter(|_| self.way.runtime != Runtime::TokioCurrent)
     }
 
     fn condition(&self) -> Option<String> {
