@@ -12,7 +12,7 @@ use corelane::rings::lprq::Lprq;
 use corelane::scq::Scq;
 
 use super::handles::{Retrying, Waiting};
-use super::{ChannelKernel, Channels, elcrq, ours, peers, system};
+use super::{ChannelKernel, Channels, elcrq, ours, peers, system, to_all};
 use crate::catalogue::Entry;
 
 /// All entries, corelane's first. To add a channel: implement [`Channel`](super::handles::Channel),
@@ -21,7 +21,8 @@ pub(crate) fn entries() -> &'static [Channels] {
     static ENTRIES: LazyLock<Vec<Channels>> = LazyLock::new(|| {
         let queues = [queue::<LineRing>(), queue::<Bbq>(), queue::<Leased>(), queue::<Lprq>()];
         let on_request = [sleeping::<Msq>(), sleeping::<Ring<InOrder>>(), sleeping::<Scq>()];
-        let more = [elcrq::entry()].into_iter().chain(on_request).chain(system::entries());
+        let more = [elcrq::entry()].into_iter().chain(on_request).chain(to_all::entries());
+        let more = more.chain(system::entries());
         ours::entries().into_iter().chain(queues).chain(peers::entries()).chain(more).collect()
     });
     &ENTRIES

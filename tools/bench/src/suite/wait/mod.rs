@@ -19,6 +19,7 @@ mod setting;
 mod stream;
 mod system;
 mod tasks;
+mod to_all;
 mod usage;
 
 use std::fmt;
