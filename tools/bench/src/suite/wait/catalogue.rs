@@ -12,7 +12,7 @@ use corelane::rings::lprq::Lprq;
 use corelane::scq::Scq;
 
 use super::handles::{Retrying, Waiting};
-use super::{ChannelKernel, Channels, elcrq, ours, peers, permits, system};
+use super::{ChannelKernel, Channels, elcrq, ours, peers, permits, system, to_all};
 use crate::catalogue::Entry;
 
 /// All entries, corelane's first. To add a channel: implement [`Channel`](super::handles::Channel),
@@ -27,6 +27,7 @@ pub(crate) fn entries() -> &'static [Channels] {
             .chain(queues)
             .chain(peers::entries())
             .chain(permits::entries())
+            .chain(to_all::entries())
             .chain(more)
             .collect()
     });

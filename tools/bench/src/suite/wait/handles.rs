@@ -23,6 +23,8 @@ pub(super) trait Channel: 'static {
     const STRATEGIES: &'static [Strategy] = &[Strategy::Adaptive];
     /// How its calls take handles. Each thread has handles of its own here.
     const HANDLES: Sharing;
+    /// Whether each receiver gets all items.
+    const TO_ALL: bool = false;
 
     type Tx;
     type Rx;

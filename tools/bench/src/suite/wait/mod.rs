@@ -20,6 +20,7 @@ mod setting;
 mod stream;
 mod system;
 mod tasks;
+mod to_all;
 mod usage;
 
 use std::fmt;

@@ -5,7 +5,7 @@ use corelane_report::{Failure, name};
 
 use super::{
     Beside, ChannelKernel, Channels, MEETING, Mode, Runtime, Strategy, WaitArgs, WaitSetting,
-    entries, has_usage,
+    entries, has_usage, to_all,
 };
 use crate::catalogue::{any_ids, called};
 use crate::cores;
@@ -46,8 +46,8 @@ impl WaitArgs {
         let mut args = Self { queues: any_ids(all, &self.queues)?, ..self.clone() };
         let mut notes = args.leave_out(&cores);
         let args = &args;
-        let is_usual =
-            |one: &Channels| one.entry.is_bounded() && !ON_REQUEST.contains(&one.entry.info.id);
+        let is_on_request = |id| ON_REQUEST.contains(&id) || to_all::IDS.contains(&id);
+        let is_usual = |one: &Channels| one.entry.is_bounded() && !is_on_request(one.entry.info.id);
         let is_asked = |one: &Channels| is_usual(one) || !args.queues.is_empty();
         let chosen = args.run.choose(all, &args.queues, is_asked);
         let held_up = chosen.iter().filter(|one| one.entry.info.takes_turns);

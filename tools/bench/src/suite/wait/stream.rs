@@ -95,18 +95,19 @@ pub(super) fn measure<C: Blocking>(
     let used = sides
         .each_ref()
         .map(|side| side.iter().map(|report| between(report.from.usage, report.to.usage)).sum());
-    let (sample, items) = sample(&sides)?;
+    let (sample, items) = sample(&sides, C::TO_ALL)?;
     Ok(sample.with_sides(used, items))
 }
 
 /// Checks the reports of the producers and of the consumers. Returns the result and the number of
-/// items.
+/// items that were received.
 ///
 /// Time runs from the first thread's begin to the first thread's end, as in `lane bench mpmc`.
-pub(super) fn sample(sides: &[Vec<Report>; 2]) -> Result<(Sample, f64), String> {
+pub(super) fn sample(sides: &[Vec<Report>; 2], to_all: bool) -> Result<(Sample, f64), String> {
     let counts = |side: &Vec<Report>| side.iter().map(|report| report.counts).collect();
     let [pushed, popped]: [Vec<_>; 2] = sides.each_ref().map(counts);
-    check(&pushed, &popped)?;
+    let times = if to_all { popped.len() } else { 1 };
+    check(&pushed.repeat(times), &popped)?;
     let all = || sides.iter().flatten();
     let from = all().map(|report| report.from.ticks).min().unwrap_or(0);
     let to = all().map(|report| report.to.ticks).min().unwrap_or(0);

@@ -149,7 +149,7 @@ fn stream<C: Channel<Tx: Sender, Rx: Receiver>>(
         [all(producers).await, all(consumers).await]
     });
     let used = keeper.join().expect("it only keeps time");
-    let (sample, items) = stream::sample(&sides)?;
+    let (sample, items) = stream::sample(&sides, C::TO_ALL)?;
     Ok(sample.with_usage(used, items))
 }
 
