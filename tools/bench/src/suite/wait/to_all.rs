@@ -83,7 +83,7 @@ impl<R> Rx<R> {
     fn count<T>(&mut self, value: Option<T>) -> Option<T> {
         self.received += 1;
         let Progress { received, room } = &*self.progress;
-        if self.received % room.div_ceil(4) == 0 {
+        if self.received.is_multiple_of(room.div_ceil(4)) {
             received[self.number].0.store(self.received, Ordering::Release);
         }
         value
