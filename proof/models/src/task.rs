@@ -34,6 +34,7 @@ pub(crate) fn models() -> Vec<Model> {
         of.model("broadcast_laps_come_again", broadcast_laps_come_again),
         of.model("broadcast_ends", broadcast_ends),
         of.model("broadcast_has_ended", broadcast_has_ended),
+        of.model("broadcast_tells_its_end", broadcast_tells_its_end),
         of.model("broadcast_last_receiver_goes", broadcast_last_receiver_goes),
         of.model("broadcast_subscribed_while_sent", broadcast_subscribed_while_sent),
     ]
@@ -138,16 +139,21 @@ fn watch_ends() -> Exploration {
     })
 }
 
+/// As [`watch_ends`], of the sender that goes before the last one, or is the last one.
 fn watch_has_ended() -> Exploration {
     explore(|| {
         let (tx, mut rx) = watch::channel(0_u64);
+        let other = tx.clone();
         let (note, is_noted) = note();
         let end = move || {
             note();
-            drop(tx);
+            drop(other);
         };
-        let ((), ended) = both(end, || rx.blocking_changed().is_err() && is_noted());
-        assert!(ended);
+        let look = || {
+            drop(tx);
+            rx.blocking_changed().is_err() && is_noted()
+        };
+        assert!(both(end, look).1);
     })
 }
 
@@ -316,6 +322,24 @@ fn broadcast_has_ended() -> Exploration {
         });
         assert_eq!(received, Err(RecvError::Closed));
         assert!(rx.is_closed());
+    })
+}
+
+fn broadcast_tells_its_end() -> Exploration {
+    explore(|| {
+        let (tx, rx) = broadcast::channel::<u64>(1);
+        let (note, is_noted) = note();
+        let end = move || {
+            note();
+            drop(tx);
+        };
+        let look = || {
+            while !rx.is_closed() {
+                spin_loop();
+            }
+            is_noted()
+        };
+        assert!(both(end, look).1);
     })
 }
 

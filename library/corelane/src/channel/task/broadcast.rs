@@ -118,7 +118,7 @@ const LEFT: u64 = 2;
 /// One lap.
 const LAP: u64 = 1 << 32;
 /// Laps until the same number comes again.
-const LAPS: u64 = limit(1 << 32, 2);
+const LAPS: u64 = limit(1 << 32, 4);
 /// Most receivers.
 const MOST: usize = (LAP / LEFT - 1) as usize;
 
