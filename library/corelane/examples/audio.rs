@@ -30,7 +30,7 @@ fn main() -> Result<(), CapacityError> {
             block.iter_mut().for_each(|sample| *sample *= volume);
             black_box(&block); // The sound card plays the block.
         }
-        underruns
+        (volume, underruns)
     }); // The callback's handles are dropped when it ends, which closes both queues.
 
     let decoder = thread::spawn(move || {
@@ -45,8 +45,9 @@ fn main() -> Result<(), CapacityError> {
         interface.try_push(volume).expect("there is room");
         thread::sleep(20 * PERIOD);
     }
-    let underruns = callback.join().expect("the callback does not panic");
+    let (volume, underruns) = callback.join().expect("the callback does not panic");
     decoder.join().expect("the decoder does not panic");
-    println!("{BLOCKS} blocks played, {underruns} with silence");
+    println!("{BLOCKS} blocks played, {underruns} with silence, at last with volume {volume}");
+    assert_eq!(volume, 0.7);
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! Jobs for worker processes, of which one is killed in the middle. Jobs that died with it are
-//! asked for again.
+//! Jobs for worker processes, of which one is killed in the middle: the others go on, and a new
+//! one starts. Jobs that died with it are asked for again.
 
 #[cfg(target_os = "linux")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -18,48 +18,40 @@ mod prefork {
 
     use corelane::shm::Lanes;
 
-    const JOBS: u64 = 1000;
+    const JOBS: usize = 1000;
     const WORKERS: usize = 3;
 
     pub(super) fn work(jobs: i32, results: i32) -> Result<(), Box<dyn Error>> {
         let mut rx = Lanes::<u64>::open_number(jobs)?.consumer()?;
         let mut tx = Lanes::<[u64; 2]>::open_number(results)?.producer()?;
-        for job in rx.iter() {
-            tx.push([job, job * job])?;
-        }
-        Ok(())
+        Ok(tx.push_all(rx.iter().map(|job| [job, job * job]))?)
     }
 
     pub(super) fn run() -> Result<(), Box<dyn Error>> {
-        let jobs = Lanes::<u64>::create_for_producers(1, 64)?;
-        let results = Lanes::<[u64; 2]>::create_for_producers(WORKERS, 64)?;
-        let start = || -> Result<Child, Box<dyn Error>> {
+        let jobs = Lanes::<u64>::create_for_producers(1, JOBS)?;
+        let results = Lanes::<[u64; 2]>::create_for_producers(WORKERS, JOBS)?;
+        let start = |_| -> Result<Child, Box<dyn Error>> {
             let mut worker = Command::new(std::env::current_exe()?);
             let numbers = [jobs.give(&mut worker)?, results.give(&mut worker)?];
             Ok(worker.args(numbers.map(|number| number.to_string())).spawn()?)
         };
-        let mut workers = (0..WORKERS).map(|_| start()).collect::<Result<Vec<_>, _>>()?;
+        let mut workers = (0..WORKERS).map(start).collect::<Result<Vec<_>, _>>()?;
 
         let (mut tx, mut rx) = (jobs.producer()?, results.consumer()?);
-        let mut open: BTreeSet<_> = (0..JOBS).collect();
-        let mut to_send: Vec<_> = open.iter().copied().collect();
-        let (mut sum, mut is_killed) = (0, false);
+        let (mut open, mut sum) = ((0..JOBS as u64).collect::<BTreeSet<_>>(), 0);
         while !open.is_empty() {
-            while to_send.last().is_some_and(|job| tx.try_push(*job).is_ok()) {
-                to_send.pop();
-            }
-            match rx.pop_timeout(Duration::from_millis(100)) {
-                Ok([job, square]) if open.remove(&job) => sum += square,
-                // It was asked for twice.
-                Ok(_) => {}
-                // Some jobs died with a worker.
-                Err(_) => to_send.extend(&open),
-            }
-            if !is_killed && open.len() as u64 <= JOBS / 2 {
-                is_killed = true;
-                workers[0].kill()?;
-                workers[0].wait()?;
-                workers[0] = start()?;
+            // All jobs, and the next time those that died with a worker.
+            tx.push_all(open.iter().copied())?;
+            while let Ok([job, square]) = rx.pop_timeout(Duration::from_millis(100)) {
+                if !open.remove(&job) {
+                    continue; // It was asked for twice.
+                }
+                sum += square;
+                if open.len() == JOBS / 2 {
+                    workers[0].kill()?;
+                    workers[0].wait()?;
+                    workers[0] = start(0)?;
+                }
             }
         }
         drop(tx);
@@ -67,7 +59,7 @@ mod prefork {
             worker.wait()?;
         }
         println!("the sum of {JOBS} squares is {sum}");
-        assert_eq!(sum, (0..JOBS).map(|job| job * job).sum());
+        assert_eq!(sum, (0..JOBS as u64).map(|job| job * job).sum());
         Ok(())
     }
 }

@@ -1,7 +1,8 @@
 //! A Tokio service asks a worker thread. Each request has a sender for its answer.
 //!
 //! The tasks wait without blocking the runtime, and the worker blocks its own thread. A task that
-//! gives up drops its receiver: the worker's answer fails, and the worker goes on.
+//! gives up drops its receiver: the worker's answer fails, and the worker goes on. If a program has
+//! Tokio's channels, `channel::task` has their names.
 
 use std::thread;
 
