@@ -203,12 +203,13 @@ impl<T> Common<T> {
         // dropped.
         let _ = self.items.heavy_fence();
         let partners = self.kind.meeting().map(Rendezvous::close);
-        let closed = self.of_tasks.iter().map(|of_tasks| &of_tasks.closed);
-        let sleepers = [&self.items, &self.room].into_iter().chain(closed).flat_map(Bell::take_all);
+        let of_tasks = self.of_tasks.iter().flat_map(|of| [&of.closed, &of.turn]);
+        let bells = [&self.items, &self.room].into_iter().chain(of_tasks);
+        let sleepers = bells.flat_map(Bell::take_all);
         wake_each(partners.into_iter().flatten().chain(sleepers));
     }
 
-    /// After reserved room was given back. Receivers of a closed channel wait for that.
+    /// After a reservation has ended. Receivers of a closed channel wait for that.
     pub(super) fn released(&self) {
         // Between the end of the reservation and the look. Pairs with the heavy fence in `close`,
         // whose sleepers look at the reservations.

@@ -9,6 +9,7 @@ use super::common::End;
 use super::ends::{self, Message, Rx};
 use super::error::{SendError, TrySendError};
 use super::{Receiver, YieldingRetries, open};
+use crate::memory::yield_now;
 
 /// A channel for the latest `capacity` messages: a send into a full channel drops the oldest one.
 ///
@@ -66,6 +67,9 @@ impl<T> Sender<T> {
     fn send_instead(&self, mut message: T) -> Result<(), SendError<T>> {
         let mut tries = YieldingRetries::patient();
         loop {
+            if self.tx.is_closed() {
+                return Err(SendError(message));
+            }
             // Dropped when the message is sent: a destructor may panic.
             let mut oldest = Message::empty();
             // Not there if a receiver is faster. Then there is room.
@@ -78,7 +82,9 @@ impl<T> Sender<T> {
                 Err(TrySendError::Full(message)) => message,
             };
             // Another sender was faster, or a receiver is in the middle of its call.
-            tries.again(true);
+            if !tries.again(true) {
+                yield_now();
+            }
         }
     }
 

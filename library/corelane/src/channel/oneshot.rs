@@ -88,13 +88,14 @@ impl<T> Meeting<T> {
     /// The sender has ended, and the receiver had not.
     #[cold]
     fn end_wakers(&self, state: u64) {
-        if state & SENDER_WAITING != 0 {
-            // SAFETY: the receiver leaves it alone when the sender has ended.
-            drop(self.sender_waker.with_mut(|waker| unsafe { (*waker).take() }));
-        }
         if state & WAITING != 0 {
             // SAFETY: the waker is left, and the sender ends once.
             wake_each(self.waker.with_mut(|waker| unsafe { (*waker).take() }));
+        }
+        // Last: a destructor may panic.
+        if state & SENDER_WAITING != 0 {
+            // SAFETY: the receiver leaves it alone when the sender has ended.
+            drop(self.sender_waker.with_mut(|waker| unsafe { (*waker).take() }));
         }
     }
 
@@ -161,13 +162,14 @@ impl<T> Meeting<T> {
 
     /// The receiver has ended, and the sender had not.
     fn closed(&self, state: u64) {
-        if state & WAITING != 0 {
-            // SAFETY: the sender leaves it alone when the receiver has ended.
-            drop(self.waker.with_mut(|waker| unsafe { (*waker).take() }));
-        }
         if state & SENDER_WAITING != 0 {
             // SAFETY: the waker is left, and the receiver ends once.
             wake_each(self.sender_waker.with_mut(|waker| unsafe { (*waker).take() }));
+        }
+        // Last: a destructor may panic.
+        if state & WAITING != 0 {
+            // SAFETY: the sender leaves it alone when the receiver has ended.
+            drop(self.waker.with_mut(|waker| unsafe { (*waker).take() }));
         }
     }
 

@@ -231,10 +231,10 @@ impl<T, A: Access> Sender<T, A> {
         self.end_reservation(1, message);
         let is_sent = !message.has_item();
         // Both, although a waker may panic.
-        call_each([true, false], |is_of_room| match is_of_room {
-            true => self.ring_for_released(),
-            false if is_sent => self.common().sent(),
-            false => {}
+        call_each([true, false], |is_of_message| match is_of_message {
+            false => self.tell_released(1),
+            true if is_sent => self.common().sent(),
+            true => {}
         });
         if is_sent {
             return Ok(());
@@ -279,8 +279,14 @@ impl<T, A: Access> Sender<T, A> {
     /// Gives back reserved room for `n` messages.
     pub(super) fn release(&self, n: usize) {
         self.end_reservation(n, &mut Message::empty());
+        self.tell_released(n);
+    }
+
+    /// After the end of the reservation of room for `n` messages.
+    fn tell_released(&self, n: usize) {
+        // Both, although a waker may panic.
         call_each([true, false], |is_of_room| match is_of_room {
-            true => self.ring_for_released(),
+            true => self.ring_for_released(n),
             false => self.common().released(),
         });
     }
@@ -293,12 +299,12 @@ impl<T, A: Access> Sender<T, A> {
         }
     }
 
-    fn ring_for_released(&self) {
-        // For one sleeper, as after a pop: the first one. It passes the wake-up on if it takes no
-        // room.
+    fn ring_for_released(&self, n: usize) {
+        // For a sleeper each, as after pops: the first ones. They pass the wake-up on if they take
+        // no room.
         let room = &self.common().room;
-        if !room.is_quiet() && !self.is_full() {
-            room.ring();
+        if !room.is_quiet() {
+            room.ring_for(n.min(self.common().kind.room()));
         }
     }
 

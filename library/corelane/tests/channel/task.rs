@@ -107,6 +107,55 @@ fn several_permits() {
     assert_eq!(block_on(rx.recv_many(&mut messages, 1)), 0);
 }
 
+/// Room for several messages comes back at once, and wakes as many tasks.
+#[test]
+fn several_permits_come_back() {
+    for is_cancelled in [true, false] {
+        let (tx, mut rx) = mpsc::channel(4);
+        let (kept, mut many) = (tx.try_reserve().unwrap(), Box::pin(tx.reserve_many(4)));
+        assert!(poll(&mut many, &woken()).is_pending());
+        let wakers = [(); 3].map(|()| woken());
+        let mut sends = [1, 2, 3].map(|n| Box::pin(tx.send(n)));
+        for (send, woken) in sends.iter_mut().zip(&wakers) {
+            assert!(poll(send, woken).is_pending());
+        }
+        match is_cancelled {
+            true => drop(many),
+            false => {
+                drop(kept);
+                drop(block_on(many).unwrap());
+            }
+        }
+        for (send, woken) in sends.iter_mut().zip(&wakers) {
+            assert_eq!(woken.times(), 1);
+            assert!(poll(send, woken).is_ready());
+        }
+        let received: u32 = [(); 3].iter().filter_map(|()| rx.try_recv().ok()).sum();
+        assert_eq!(received, 6);
+    }
+}
+
+/// A task that waits for its turn to reserve is woken by the end.
+#[test]
+fn the_end_comes_before_a_turn() {
+    let (tx, rx) = mpsc::channel::<u8>(2);
+    let _permit = tx.try_reserve().unwrap();
+    let (mut first, mut second, woken) =
+        (Box::pin(tx.reserve_many(2)), Box::pin(tx.reserve_many(2)), woken());
+    assert!(poll(&mut first, &crate::task::woken()).is_pending());
+    assert!(poll(&mut second, &woken).is_pending());
+    drop(rx);
+    assert_eq!(woken.times(), 1);
+    assert!(matches!(poll(&mut second, &woken), Poll::Ready(Err(_))));
+}
+
+#[test]
+fn receivers_can_be_shared() {
+    fn is_sync(_: &impl Sync) {}
+    is_sync(&mpsc::channel::<u8>(1).1);
+    is_sync(&mpsc::unbounded_channel::<std::cell::Cell<u8>>().1);
+}
+
 /// Tasks that wait for much room, and some that need little, all get it. Some give up.
 #[test]
 fn much_room_and_little() {

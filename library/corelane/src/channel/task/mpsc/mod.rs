@@ -219,7 +219,11 @@ impl<T> Sender<T> {
         });
         match sent.await {
             Some(sent) => Ok(sent?),
-            None => Err(SendTimeoutError::Timeout(sending.take_back())),
+            // A task that had to let others run may not have looked.
+            None => self.try_send(sending.take_back()).map_err(|error| match error {
+                TrySendError::Full(message) => SendTimeoutError::Timeout(message),
+                TrySendError::Closed(message) => SendTimeoutError::Closed(message),
+            }),
         }
     }
 
@@ -276,12 +280,12 @@ impl<T> Sender<T> {
             return Err(SendError(()));
         }
         let mut permits = PermitIterator::new(&self.0, 0);
-        if n > 0 && self.0.try_reserve(n).is_err() {
-            let _turn = Turn::begin(of_tasks(&self.0)).await;
+        if n > 0 && self.0.reserve(n).is_err() {
+            let turn = Turn::begin(&self.0).await?;
             // Room that is reserved is kept: otherwise single messages would always be faster.
             while permits.n < n {
                 let some = self.capacity().clamp(1, n - permits.n);
-                match self.0.try_reserve(some) {
+                match self.0.reserve(some) {
                     Ok(()) => permits.n += some,
                     Err(_) => {
                         reserve(&self.0, 1).await?;
@@ -289,6 +293,8 @@ impl<T> Sender<T> {
                     }
                 }
             }
+            // Before the permits: a waker may panic.
+            drop(turn);
             return Ok(permits);
         }
         permits.n = n;
@@ -385,13 +391,19 @@ fn wait_at<R>(bell: &Bell, mut look: impl FnMut() -> Look<R>) -> impl Future<Out
 struct Turn<'a>(&'a OfTasks);
 
 impl<'a> Turn<'a> {
-    async fn begin(of_tasks: &'a OfTasks) -> Self {
-        wait_at(&of_tasks.turn, || match mem::replace(&mut *of_tasks.is_reserving.lock(), true) {
-            true => Look::NotYet,
-            false => Look::Done(()),
+    async fn begin<T>(sender: &'a channel::Sender<T>) -> Result<Self, SendError<()>> {
+        let of_tasks = of_tasks(sender);
+        wait_at(&of_tasks.turn, || {
+            if sender.is_closed() {
+                return Look::Done(Err(SendError(())));
+            }
+            match mem::replace(&mut *of_tasks.is_reserving.lock(), true) {
+                true => Look::NotYet,
+                false => Look::Done(Ok(())),
+            }
         })
-        .await;
-        Self(of_tasks)
+        .await?;
+        Ok(Self(of_tasks))
     }
 }
 

@@ -142,6 +142,8 @@ macro_rules! receiver {
             }
         }
 
+        // SAFETY: what takes `&self` reads only what all handles share.
+        unsafe impl<T: Send> Sync for $receiver<T> {}
         // As for `Receiver` of `channel`.
         impl<T> UnwindSafe for $receiver<T> {}
         impl<T> RefUnwindSafe for $receiver<T> {}
