@@ -1,3 +1,5 @@
+// Above 500 lines: one scenario a line, and what helpers they share.
+
 //! Channels whose values every receiver gets.
 
 use std::collections::{BTreeMap, VecDeque};

@@ -1,3 +1,5 @@
+// Above 500 lines: the slots, all handles and their documents.
+
 //! Values that every receiver gets.
 //!
 //! Senders never wait for receivers: a receiver that is too slow is told how many values it has

@@ -1,3 +1,5 @@
+// Above 500 lines: handles, futures and their documents.
+
 //! One value that senders replace, and that receivers watch.
 //!
 //! A receiver gets the newest value, and not each one. So a slow receiver never holds senders up.
