@@ -1,3 +1,5 @@
+// Above 500 lines: the calls of a receiver, their waits, and its iterators.
+
 //! The receiving side.
 
 use alloc::sync::Arc;

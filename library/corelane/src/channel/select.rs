@@ -1,3 +1,5 @@
+// Above 500 lines: the list of operations, its waits, and what was selected.
+
 //! Waiting for one of several channels.
 
 use alloc::sync::Arc;
