@@ -13,7 +13,7 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
-use super::super as channel;
+use crate::channel;
 
 /// Why a call failed.
 pub mod error {

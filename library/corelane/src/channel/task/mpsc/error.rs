@@ -3,7 +3,7 @@
 use core::error::Error;
 use core::fmt;
 
-pub use super::channel::{SendError, TryRecvError};
+pub use crate::channel::{SendError, TryRecvError};
 
 /// Why a message was not sent at once. Has the message.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -35,11 +35,11 @@ use core::pin::Pin;
 use core::task::Poll;
 use std::time::{Duration, Instant};
 
-use super::super as channel;
 use super::super::alarm::Alarm;
 use super::super::common::OfTasks;
 use super::super::ends;
 use super::poll_task;
+use crate::channel;
 use crate::queue::TryPushError;
 use crate::wait::bell::{Bell, Look, Wait};
 

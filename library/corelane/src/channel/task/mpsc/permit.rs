@@ -4,7 +4,8 @@ use core::fmt;
 use core::mem::ManuallyDrop;
 
 use super::super::super::ends::Message;
-use super::{Sender, channel, debug};
+use super::{Sender, debug};
+use crate::channel;
 
 /// Room for one message. Dropped, it gives the room back.
 pub struct Permit<'a, T>(pub(super) &'a channel::Sender<T>);

@@ -7,8 +7,9 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::task::{Context, Poll, ready};
 
 use super::super::super::future::RecvWait;
+use super::debug;
 use super::error::TryRecvError;
-use super::{channel, debug};
+use crate::channel;
 
 /// The receiving side of a channel that may be full.
 pub struct Receiver<T> {
