@@ -1,5 +1,6 @@
 //! A watched value, and a slot whose value several receivers get.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use corelane_loom::memory::{AtomicU64, Ordering};
@@ -133,9 +134,9 @@ impl<const BUG: u8> Slot<BUG> {
         BUG == bug as u8
     }
 
-    fn with(receivers: u64) -> Arc<Self> {
+    fn with(receivers: u64) -> Rc<Self> {
         let word = AtomicU64::new(receivers * LEFT);
-        Arc::new(Self { word, value: UnsafeCell::new(1) })
+        Rc::new(Self { word, value: UnsafeCell::new(1) })
     }
 
     /// The value of the first lap, which the last receiver takes. `None` if it is overwritten.
