@@ -53,11 +53,11 @@ pub(crate) struct Positions {
     popped: Padded<AtomicU64>,
     /// The capacity, less the room that is reserved.
     unreserved: AtomicU64,
-    /// Room that was ever reserved.
+    /// Number of items for which room was ever reserved.
     reserved: AtomicU64,
-    /// Of that, what is no longer reserved.
+    /// Number of items whose reservation was released.
     released: AtomicU64,
-    /// Of that, the room whose items were pushed, too.
+    /// As `released`. Grows when the item of the reservation is pushed.
     ended: AtomicU64,
 }
 

@@ -60,18 +60,19 @@ const MOST_SELDOM: u64 = limit(200, 1);
 /// Most of these intervals in a call: enough to revoke the lease of a holder that makes no use,
 /// also if another tenant changes `word` meanwhile.
 const INTERVALS: u64 = 3;
-/// If the lease doesn't change for an interval, and the holder's steps don't change for so many
-/// pauses, the holder is taken to make no use.
+/// Number of pauses. If the lease doesn't change for an interval, and the holder's steps don't
+/// change for these pauses, the holder counts as idle.
 const IDLE: u64 = limit(8, 0);
-/// A use in which there was nothing to do counts as so many uses.
+/// A use that found nothing to do counts as this number of uses.
 const VAIN: u64 = limit(16, 1);
-/// For so many pauses a tenant that has given the value up leaves it to other tenants.
+/// Number of pauses for which a tenant that has given the value up leaves it to other tenants.
 const STAND_BACK: u64 = limit(20, 1);
 /// A lease of fewer uses is a *turn*.
 const TURN: u64 = limit(16, 2);
-/// After so many revoked turns, with no longer revoked lease between them, leases are short.
+/// Number of turns after which leases are short: turns that were revoked, without a longer lease
+/// between them.
 const TURNS: u64 = limit(4, 1);
-/// After so many short leases of one tenant in a row, leases are long.
+/// Number of short leases of one tenant in a row after which leases are long.
 const ALONE: u64 = limit(64, 2);
 
 /// The states of a lease.

@@ -1,3 +1,5 @@
+// Above 500 lines: a short function for each model, of which each can be read alone.
+
 //! Channels: their ends, a channel of capacity 0, a select, and exact queues.
 
 use std::future::Future;

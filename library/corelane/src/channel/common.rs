@@ -90,6 +90,13 @@ impl<T> Drop for Common<T> {
     }
 }
 
+/// How many handles a channel has.
+pub(super) struct Counts {
+    pub(super) senders: usize,
+    pub(super) weak_senders: usize,
+    pub(super) receivers: usize,
+}
+
 /// What a select has taken.
 pub(super) enum Selected<T> {
     /// In a box: a node of a tree has room for many messages, and would be made on the stack.
@@ -254,11 +261,13 @@ impl<T> Common<T> {
         self.weak_senders.fetch_add(1_u64.wrapping_neg(), Ordering::Relaxed);
     }
 
-    /// Senders, weak senders, and receivers.
-    pub(super) fn counts(&self) -> [usize; 3] {
+    /// How many handles there are.
+    pub(super) fn counts(&self) -> Counts {
         // Relaxed: only counted.
-        [&self.senders, &self.weak_senders, &self.receivers]
-            .map(|count| count.load(Ordering::Relaxed) as usize)
+        let [senders, weak_senders, receivers] =
+            [&self.senders, &self.weak_senders, &self.receivers]
+                .map(|count| count.load(Ordering::Relaxed) as usize);
+        Counts { senders, weak_senders, receivers }
     }
 
     pub(super) fn count_dropped(&self) {

@@ -379,12 +379,12 @@ impl<T, A: Access> Receiver<T, A> {
 
     /// The number of senders.
     pub fn sender_count(&self) -> usize {
-        self.common.counts()[0]
+        self.common.counts().senders
     }
 
     /// The number of receivers.
     pub fn receiver_count(&self) -> usize {
-        self.common.counts()[2]
+        self.common.counts().receivers
     }
 
     /// The number of messages in the channel.

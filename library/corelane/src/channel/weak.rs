@@ -51,17 +51,17 @@ impl<T> WeakSender<T> {
 
     /// The number of senders that keep the channel open.
     pub fn sender_count(&self) -> usize {
-        self.common.counts()[0]
+        self.common.counts().senders
     }
 
     /// The number of weak senders.
     pub fn weak_sender_count(&self) -> usize {
-        self.common.counts()[1]
+        self.common.counts().weak_senders
     }
 
     /// The number of receivers.
     pub fn receiver_count(&self) -> usize {
-        self.common.counts()[2]
+        self.common.counts().receivers
     }
 }
 

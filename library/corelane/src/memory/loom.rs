@@ -1,3 +1,5 @@
+// Above 500 lines: one world, to be read beside the other two.
+
 //! loom's memory: every access is a step that the model checker orders in all allowed ways.
 //!
 //! Each access knows its caller's line. A [`Watch`] observes each access, and may change its

@@ -1,3 +1,5 @@
+// Above 500 lines: one world, to be read beside the other two.
+
 //! The machine's memory: every item here is a re-export or inlines to nothing.
 
 use core::mem::MaybeUninit;

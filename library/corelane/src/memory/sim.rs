@@ -1,3 +1,5 @@
+// Above 500 lines: one world, to be read beside the other two.
+
 //! Simulated memory: every access counts in a model of caches, and for its caller's line.
 //!
 //! Variables have their real size and place, so they share cache lines as on the machine. Outside

@@ -1,3 +1,5 @@
+// Above 500 lines: one protocol, with the argument why it is right.
+
 //! A bell: threads and tasks sleep until a thread rings it. It is an eventcount.
 //!
 //! A thread that waits for a change *announces* itself as a sleeper, *looks* once more whether the
@@ -48,8 +50,8 @@ pub struct Bell {
 /// A call of `ring` must run a `SeqCst` fence.
 const FENCED: u64 = 1 << 63;
 
-/// So many calls of `ring` find no sleeper before they need no fence any more. Between far cores so
-/// many fences take about as long as a heavy one.
+/// Number of calls of `ring` that find no sleeper, after which they need no fence any more. Between
+/// far cores these fences take about as long as a heavy one.
 const IN_VAIN: u64 = limit(8, 1);
 
 #[derive(Default)]

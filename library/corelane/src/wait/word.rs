@@ -31,7 +31,7 @@ const STATE: u32 = FENCED | SLEEPERS;
 /// The lowest bit of the number of wake-ups.
 const RING: u32 = 1 << 13;
 
-/// So many calls of `ring` find no sleeper before they need no fence any more.
+/// Number of calls of `ring` that find no sleeper, after which they need no fence any more.
 const IN_VAIN: u32 = limit(8, 1) as u32;
 
 /// The state of one thread that sleeps at a word, or rings.

@@ -1,3 +1,5 @@
+// Above 500 lines: a short function for each promise.
+
 //! What single calls promise.
 
 use std::future::Future;

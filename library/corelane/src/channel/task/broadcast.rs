@@ -3,8 +3,8 @@
 //! Values that every receiver gets.
 //!
 //! Senders never wait for receivers: a receiver that is too slow is told how many values it has
-//! missed, and goes on with the oldest one that is left. The calls and what they promise are those
-//! of Tokio's `sync::broadcast`.
+//! missed, and continues with the oldest value that is left. Calls and guarantees are those of
+//! Tokio's `sync::broadcast`.
 //!
 //! ```
 //! use corelane::channel::task::broadcast::{self, error::RecvError};
@@ -798,8 +798,8 @@ pub mod error {
     pub enum RecvError {
         /// All senders are gone, and this receiver has got all values.
         Closed,
-        /// So many values were overwritten before this receiver got them. It goes on with the
-        /// oldest one that is left.
+        /// The number of values that were overwritten before this receiver got them. Its next call
+        /// returns the oldest value that is left.
         Lagged(u64),
     }
 
@@ -810,8 +810,8 @@ pub mod error {
         Empty,
         /// All senders are gone, and this receiver has got all values.
         Closed,
-        /// So many values were overwritten before this receiver got them. It goes on with the
-        /// oldest one that is left.
+        /// The number of values that were overwritten before this receiver got them. Its next call
+        /// returns the oldest value that is left.
         Lagged(u64),
     }
 

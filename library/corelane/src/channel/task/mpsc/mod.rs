@@ -115,7 +115,7 @@ macro_rules! sender {
 
             /// The number of weak senders.
             pub fn weak_count(&self) -> usize {
-                self.0.common().counts()[1]
+                self.0.common().counts().weak_senders
             }
         }
 
@@ -256,7 +256,7 @@ impl<T> Sender<T> {
     ///
     /// If the receiver is gone, or has closed the channel.
     pub async fn reserve(&self) -> Result<Permit<'_, T>, SendError<()>> {
-        reserve(&self.0, 1).await?;
+        reserve(&self.0).await?;
         Ok(Permit(&self.0))
     }
 
@@ -266,7 +266,7 @@ impl<T> Sender<T> {
     ///
     /// As [`reserve`](Self::reserve). The sender is dropped.
     pub async fn reserve_owned(self) -> Result<OwnedPermit<T>, SendError<()>> {
-        reserve(&self.0, 1).await?;
+        reserve(&self.0).await?;
         Ok(OwnedPermit(self))
     }
 
@@ -288,7 +288,7 @@ impl<T> Sender<T> {
                 match self.0.reserve(some) {
                     Ok(()) => permits.n += some,
                     Err(_) => {
-                        reserve(&self.0, 1).await?;
+                        reserve(&self.0).await?;
                         permits.n += 1;
                     }
                 }
@@ -369,9 +369,9 @@ async fn closed<T>(sender: &channel::Sender<T>) {
     .await;
 }
 
-/// Reserves room for `n` messages.
-async fn reserve<T>(sender: &channel::Sender<T>, n: usize) -> Result<(), SendError<()>> {
-    wait_at(&sender.common().room, || match sender.reserve(n) {
+/// Reserves room for one message.
+async fn reserve<T>(sender: &channel::Sender<T>) -> Result<(), SendError<()>> {
+    wait_at(&sender.common().room, || match sender.reserve(1) {
         Ok(()) => Look::Done(Ok(())),
         Err(TryPushError::Closed(())) => Look::Done(Err(SendError(()))),
         Err(TryPushError::Full(())) => Look::NotYet,

@@ -133,7 +133,7 @@ macro_rules! receiver {
 
             /// The number of weak senders.
             pub fn sender_weak_count(&self) -> usize {
-                self.queue.common().counts()[1]
+                self.queue.common().counts().weak_senders
             }
         }
 
