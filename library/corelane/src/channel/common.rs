@@ -2,11 +2,14 @@
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
 use core::cell::Cell;
 use core::iter;
 
 use super::ends::{Item, Kind, Message, Rx, Tx};
 use super::rendezvous::{Rendezvous, Waiting};
+use super::turn::Turns;
+use super::weighed::Load;
 use crate::memory::{AtomicU64, Mutex, Ordering, yield_now};
 use crate::queue::TryPopError;
 use crate::unwind::{call_each, drop_each};
@@ -63,24 +66,36 @@ pub(super) struct Common<T> {
     /// The descriptor for pollers, if one was asked for.
     #[cfg(target_os = "linux")]
     pub(super) watch: std::sync::OnceLock<super::ready_fd::Watch>,
-    /// Where senders of [`task::mpsc`](super::task::mpsc) sleep besides.
-    pub(super) of_tasks: Option<Box<OfTasks>>,
+    pub(super) extra: Extra,
 }
 
-/// What only channels of [`task::mpsc`](super::task::mpsc) have.
+/// What only some channels have.
+pub(super) enum Extra {
+    None,
+    /// Of channels of [`task::mpsc`](super::task::mpsc).
+    OfTasks(Box<OfTasks>),
+    /// Of [`weighed`](super::weighed()) channels. Each message has it, too.
+    Load(Arc<Load>),
+}
+
+impl Extra {
+    /// Bells whose sleepers wait for the end of the channel, too.
+    fn bells(&self) -> impl Iterator<Item = &Bell> {
+        let bells = match self {
+            Self::None => None,
+            Self::OfTasks(of) => Some([&of.closed, &of.turns.bell]),
+            Self::Load(load) => Some([&load.room, &load.turns.bell]),
+        };
+        bells.into_iter().flatten()
+    }
+}
+
+#[derive(Default)]
 pub(super) struct OfTasks {
     /// Tasks that wait for the end of the channel.
     pub(super) closed: Bell,
-    /// Tasks that wait until no other one reserves room for several messages.
-    pub(super) turn: Bell,
-    /// Whether a task does.
-    pub(super) is_reserving: Mutex<bool>,
-}
-
-impl Default for OfTasks {
-    fn default() -> Self {
-        Self { closed: Bell::default(), turn: Bell::default(), is_reserving: Mutex::new(false) }
-    }
+    /// Of tasks that reserve room for several messages.
+    pub(super) turns: Turns,
 }
 
 impl<T> Drop for Common<T> {
@@ -106,12 +121,7 @@ pub(super) enum Selected<T> {
 
 impl<T> Common<T> {
     /// Of one sender and one receiver.
-    pub(super) fn new(
-        tx: &Tx<T>,
-        rx: &Rx<T>,
-        kind: Kind<T>,
-        of_tasks: Option<Box<OfTasks>>,
-    ) -> Self {
+    pub(super) fn new(tx: &Tx<T>, rx: &Rx<T>, kind: Kind<T>, extra: Extra) -> Self {
         Self {
             items: Bell::of(tx.word()),
             room: Bell::of(rx.word()),
@@ -125,7 +135,7 @@ impl<T> Common<T> {
             selected: Mutex::new(BTreeMap::new()),
             #[cfg(target_os = "linux")]
             watch: std::sync::OnceLock::new(),
-            of_tasks,
+            extra,
         }
     }
 
@@ -210,8 +220,7 @@ impl<T> Common<T> {
         // dropped.
         let _ = self.items.heavy_fence();
         let partners = self.kind.meeting().map(Rendezvous::close);
-        let of_tasks = self.of_tasks.iter().flat_map(|of| [&of.closed, &of.turn]);
-        let bells = [&self.items, &self.room].into_iter().chain(of_tasks);
+        let bells = [&self.items, &self.room].into_iter().chain(self.extra.bells());
         let sleepers = bells.flat_map(Bell::take_all);
         wake_each(partners.into_iter().flatten().chain(sleepers));
     }

@@ -31,6 +31,7 @@
 //! | a sender and a receiver that meet | [`bounded`] with capacity 0 |
 //! | one message, such as an answer | [`oneshot`](oneshot()) |
 //! | the latest messages: a full channel drops its oldest one | [`latest`](latest()) |
+//! | messages of different sizes, a bound for their bytes | [`weighed`](weighed()) |
 //! | a program that uses `tokio::sync` | the channels of [`task`], which have its names |
 //! | messages of the clock | [`after`], [`at`], [`tick`], [`never`](never()) |
 //!
@@ -97,9 +98,10 @@ mod selector;
 mod sender;
 pub mod task;
 mod timer;
+mod turn;
 mod weak;
+pub mod weighed;
 
-use alloc::boxed::Box;
 use alloc::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -121,11 +123,12 @@ pub use select::{Select, SelectedOperation};
 pub use selector::Selector;
 pub use sender::Sender;
 pub use weak::WeakSender;
+pub use weighed::weighed;
 
 use crate::memory::{limit, nap, timed_yield};
 use crate::spin::Retries;
 use crate::wait::thread::is_over;
-use common::{Common, OfTasks};
+use common::{Common, Extra};
 use ends::{Kind, Rx, Tx};
 use timer::Timer;
 
@@ -151,15 +154,15 @@ pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
 
 /// A channel with handles of these kinds.
 fn open<T, S: Access, R: Access>(ends: ends::Ends<T>) -> (Sender<T, S>, Receiver<T, R>) {
-    open_with(ends, None)
+    open_with(ends, Extra::None)
 }
 
 fn open_with<T, S: Access, R: Access>(
     ends: ends::Ends<T>,
-    of_tasks: Option<Box<OfTasks>>,
+    extra: Extra,
 ) -> (Sender<T, S>, Receiver<T, R>) {
     let (tx, rx, kind) = ends.unwrap_or_else(|error| panic!("{error}"));
-    let common = Arc::new(Common::new(&tx, &rx, kind, of_tasks));
+    let common = Arc::new(Common::new(&tx, &rx, kind, extra));
     (Sender::new(tx, common.clone()), Receiver::new(rx, common))
 }
 
@@ -185,7 +188,7 @@ pub fn never<T>() -> Receiver<T> {
 }
 
 fn timed<T>(timer: Timer<T>) -> Receiver<T> {
-    let common = Common::new(&Tx::none(), &Rx::none(), Kind::Timer(timer), None);
+    let common = Common::new(&Tx::none(), &Rx::none(), Kind::Timer(timer), Extra::None);
     Receiver::new(Rx::none(), Arc::new(common))
 }
 

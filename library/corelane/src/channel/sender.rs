@@ -17,7 +17,7 @@ use super::{WeakSender, YieldingRetries, unlimited};
 use crate::memory::yield_now;
 use crate::queue::TryPushError;
 use crate::unwind::call_each;
-use crate::wait::bell::Look;
+use crate::wait::bell::{Bell, Look};
 
 /// The sending side of a channel.
 ///
@@ -353,10 +353,20 @@ impl<T, A: Access> Sender<T, A> {
         if let Some(meeting) = self.common().kind.meeting() {
             return wait_for_receiver(meeting, message, until);
         }
+        self.block(&self.common().room, until, || self.look(message))
+    }
+
+    /// Blocks the thread until a look finds something. `None` if the time is over.
+    pub(super) fn block<R>(
+        &self,
+        bell: &Bell,
+        until: Option<Instant>,
+        look: impl FnMut() -> Look<R>,
+    ) -> Option<R> {
         let mut habit = self.with(|end| end.habit.get());
-        let sent = habit.wait(&self.common().room, until, || self.look(message));
+        let found = habit.wait(bell, until, look);
         self.with(|end| end.habit.set(habit));
-        sent
+        found
     }
 
     /// Closes the channel: no message can be sent any more. Receivers get the messages that were

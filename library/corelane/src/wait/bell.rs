@@ -402,6 +402,17 @@ pub enum Look<R> {
     Busy,
 }
 
+impl<R> Look<R> {
+    /// With another result.
+    pub(crate) fn map<S>(self, of: impl FnOnce(R) -> S) -> Look<S> {
+        match self {
+            Self::Done(found) => Look::Done(of(found)),
+            Self::NotYet => Look::NotYet,
+            Self::Busy => Look::Busy,
+        }
+    }
+}
+
 /// One wait at a bell. Dropped, it is given up.
 #[derive(Debug)]
 pub struct Wait<'a> {

@@ -14,3 +14,4 @@ mod tasks;
 mod threads;
 mod wakers;
 mod watch;
+mod weighed;

@@ -17,6 +17,7 @@ pub mod mpsc;
 pub mod oneshot;
 pub mod watch;
 
+use core::future::{Future, poll_fn};
 use core::task::{Context, Poll, ready};
 
 use crate::wait::bell::{Bell, Look, Wait};
@@ -26,6 +27,15 @@ use crate::wait::thread::Habit;
 /// Blocks the thread until a look finds something.
 fn block<R>(habit: &mut Habit, bell: &Bell, look: impl FnMut() -> Look<R>) -> R {
     habit.wait(bell, None, look).expect("it waits without a limit")
+}
+
+/// Looks, and waits at the bell while the wait is not over.
+pub(super) fn wait_at<R>(
+    bell: &Bell,
+    mut look: impl FnMut() -> Look<R>,
+) -> impl Future<Output = R> {
+    let mut wait = Wait::at(bell);
+    poll_fn(move |context| poll_task(&mut wait, context, &mut look))
 }
 
 /// Polls a wait of a task.

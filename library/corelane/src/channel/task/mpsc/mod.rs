@@ -30,18 +30,18 @@ mod receiver;
 use alloc::boxed::Box;
 use core::fmt;
 use core::future::{Future, poll_fn};
-use core::mem;
 use core::pin::Pin;
 use core::task::Poll;
 use std::time::{Duration, Instant};
 
 use super::super::alarm::Alarm;
-use super::super::common::OfTasks;
+use super::super::common::{Extra, OfTasks};
 use super::super::ends;
-use super::poll_task;
+use super::super::turn::Turn;
+use super::wait_at;
 use crate::channel;
 use crate::queue::TryPushError;
-use crate::wait::bell::{Bell, Look, Wait};
+use crate::wait::bell::Look;
 
 use error::{SendError, SendTimeoutError, TrySendError};
 pub use permit::{OwnedPermit, Permit, PermitIterator};
@@ -69,7 +69,7 @@ pub fn unbounded_channel<T>() -> (UnboundedSender<T>, UnboundedReceiver<T>) {
 }
 
 fn open<T>(ends: ends::Ends<T>) -> (channel::Sender<T>, channel::mpsc::Receiver<T>) {
-    channel::open_with(ends, Some(Box::default()))
+    channel::open_with(ends, Extra::OfTasks(Box::default()))
 }
 
 /// The sending side of a channel that may be full.
@@ -281,7 +281,7 @@ impl<T> Sender<T> {
         }
         let mut permits = PermitIterator::new(&self.0, 0);
         if n > 0 && self.0.reserve(n).is_err() {
-            let turn = Turn::begin(&self.0).await?;
+            let turn = turn(&self.0).await?;
             // Room that is reserved is kept: otherwise single messages would always be faster.
             while permits.n < n {
                 let some = self.capacity().clamp(1, n - permits.n);
@@ -357,8 +357,10 @@ impl<T> Sender<T> {
 }
 
 fn of_tasks<T>(sender: &channel::Sender<T>) -> &OfTasks {
-    let of_tasks = sender.common().of_tasks.as_ref();
-    of_tasks.expect("a channel of this module has it")
+    match &sender.common().extra {
+        Extra::OfTasks(of_tasks) => of_tasks,
+        _ => unreachable!("channels of this module have it"),
+    }
 }
 
 async fn closed<T>(sender: &channel::Sender<T>) {
@@ -380,36 +382,12 @@ async fn reserve<T>(sender: &channel::Sender<T>) -> Result<(), SendError<()>> {
     .await
 }
 
-/// Looks, and waits at the bell while the wait is not over.
-fn wait_at<R>(bell: &Bell, mut look: impl FnMut() -> Look<R>) -> impl Future<Output = R> {
-    let mut wait = Wait::at(bell);
-    poll_fn(move |context| poll_task(&mut wait, context, &mut look))
-}
-
-/// The turn to reserve room for several messages: two callers that both had a part of their room
-/// would wait for each other for ever.
-struct Turn<'a>(&'a OfTasks);
-
-impl<'a> Turn<'a> {
-    async fn begin<T>(sender: &'a channel::Sender<T>) -> Result<Self, SendError<()>> {
-        let of_tasks = of_tasks(sender);
-        wait_at(&of_tasks.turn, || {
-            if sender.is_closed() {
-                return Look::Done(Err(SendError(())));
-            }
-            match mem::replace(&mut *of_tasks.is_reserving.lock(), true) {
-                true => Look::NotYet,
-                false => Look::Done(Ok(())),
-            }
-        })
-        .await?;
-        Ok(Self(of_tasks))
-    }
-}
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        *self.0.is_reserving.lock() = false;
-        self.0.turn.ring();
-    }
+/// The turn to reserve room for several messages.
+async fn turn<T>(sender: &channel::Sender<T>) -> Result<Turn<'_>, SendError<()>> {
+    let turns = &of_tasks(sender).turns;
+    wait_at(&turns.bell, || match sender.is_closed() {
+        true => Look::Done(Err(SendError(()))),
+        false => turns.look().map(Ok),
+    })
+    .await
 }
