@@ -328,7 +328,7 @@ fn one_message_for_nobody() -> Exploration {
 }
 
 /// Notes that it was woken.
-struct Woken(AtomicU64);
+pub(crate) struct Woken(pub(crate) AtomicU64);
 
 impl Wake for Woken {
     fn wake(self: Arc<Self>) {

@@ -89,6 +89,7 @@ mod thread;
 mod unbounded;
 mod wait;
 mod watcher;
+mod weighed;
 mod whole_lines;
 
 use std::collections::BTreeSet;
@@ -269,6 +270,7 @@ pub fn all() -> Vec<Model> {
     models.extend(rings::models());
     models.extend(wait::models());
     models.extend(channel::models());
+    models.extend(weighed::models());
     models.extend(task::models());
     models
 }
