@@ -51,6 +51,10 @@ fn waits_for_the_end() -> Exploration {
     })
 }
 
+fn poll<F: Future>(future: &mut Pin<Box<F>>, waker: &Waker) -> Poll<F::Output> {
+    future.as_mut().poll(&mut Context::from_waker(waker))
+}
+
 /// A task that waits for its turn gets it, and the room, if the task before gives up.
 fn turn_is_given_up() -> Exploration {
     explore(|| {
@@ -60,9 +64,6 @@ fn turn_is_given_up() -> Exploration {
         let woken = Arc::new(Woken(AtomicU64::new(0)));
         let waker = Waker::from(woken.clone());
         let [mut first, mut second] = [1, 1].map(|weight| Box::pin(tx.send_async(weight)));
-        let poll = |future: &mut Pin<Box<_>>, waker| {
-            Future::poll(future.as_mut(), &mut Context::from_waker(waker))
-        };
         assert!(poll(&mut first, Waker::noop()).is_pending());
         assert!(poll(&mut second, &waker).is_pending());
         both(move || drop(message), || drop(first));

@@ -47,7 +47,7 @@ pub fn weighed<T>(limit: usize, weigh: fn(&T) -> usize) -> (Sender<T>, Receiver<
     (Sender { tx, weigh, load }, rx)
 }
 
-/// The weight in a channel, and who waits for less of it.
+/// The weight in a channel, and the bells of senders that wait for room.
 pub(super) struct Load {
     limit: u64,
     /// Weight of all messages whose room has not come back.

@@ -1,4 +1,4 @@
-//! A watched value, and a slot whose value several receivers get.
+//! A watched value, a slot whose value several receivers get, and room by weight.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -32,6 +32,7 @@ pub(super) fn bugs() -> Vec<Seeded> {
         "broadcast: decides too soon which receiver takes the value": last_takes, SOUND, Bug::LastTooSoon as u8;
         "broadcast: gives a slot back before it has the value": last_takes, SOUND, Bug::GivenBackTooSoon as u8;
         "broadcast: looks for the end after it has looked for a value": closed_after_a_value, false, true;
+        "weighed: wakes a sender before the room is back": room_comes_back, false, true;
     }
 }
 
@@ -104,6 +105,34 @@ pub(crate) fn last_sender_goes<const BROKEN: bool>() -> Exploration {
         };
         both(send, || watched.leave::<BROKEN>());
         assert_eq!(watched.look(), Look::Done(2 | ENDED), "the last version");
+    })
+}
+
+/// A message of weight 1 is dropped while a sender looks for room and then sleeps. Broken: the bell
+/// is rung first.
+pub(crate) fn room_comes_back<const BROKEN: bool>() -> Exploration {
+    explore(|| {
+        let weighed = Arc::new((AtomicU64::new(1), Bell::default()));
+        let other = weighed.clone();
+        let (flag, waker) = Flag::new();
+        let mut wait = Wait::at(&weighed.1);
+        let look = || match weighed.0.load(Ordering::Relaxed) {
+            0 => Look::Done(()),
+            _ => Look::NotYet,
+        };
+        let give_back = move || {
+            let (weight, room) = &*other;
+            if BROKEN {
+                room.ring();
+            }
+            weight.fetch_add(u64::MAX, Ordering::Relaxed);
+            if !BROKEN {
+                room.ring();
+            }
+        };
+        let ((), found) = both(give_back, || wait.poll(&waker, look));
+        assert!(found == Look::Done(()) || flag.is_set(), "it sleeps, and there is room");
+        drop(wait);
     })
 }
 
