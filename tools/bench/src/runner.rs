@@ -29,10 +29,11 @@ const TICK: Duration = Duration::from_millis(50);
 ///
 /// A round makes one measurement of all queues. A round is short, so that the cores rarely move
 /// within it, and the rounds of different tests alternate.
+/// If the threads of a peer wait for ever, the run ends with what was measured so far.
 ///
 /// # Errors
 ///
-/// If a queue is broken.
+/// If a queue of corelane is broken, or a peer loses items.
 pub fn run(plan: &Arc<Plan>) -> Result<Results, Failure> {
     let mut machine = Host::describe(&plan.cores);
     machine.look_for_others();
@@ -45,7 +46,14 @@ pub fn run(plan: &Arc<Plan>) -> Result<Results, Failure> {
     let mut patience = PATIENCE;
     while !worker.is_finished() && !patience.is_zero() {
         thread::sleep(TICK);
-        lock(&tally).check(plan)?;
+        if let Some((cell, told)) = lock(&tally).stuck(plan) {
+            if !cell.entry.is_peer() {
+                return Err(Failure::Run(format!("{} is broken: {told}", cell.entry.info.id)));
+            }
+            // Its threads can't be stopped, and would take the cores from all that follows.
+            eprintln!("note: {}: {told}; here is what was measured so far", cell.entry.info.id);
+            break;
+        }
         if plan.is_over() {
             patience = patience.saturating_sub(TICK);
         }
@@ -96,17 +104,13 @@ impl Tally {
         }
     }
 
-    /// Refuses a measurement that never ends.
-    fn check(&self, plan: &Plan) -> Result<(), Failure> {
-        let Some((cell, begin)) = self.current else { return Ok(()) };
+    /// The measurement that never ends, if there is one, and how this is told.
+    fn stuck<'p>(&self, plan: &'p Plan) -> Option<(&'p Cell, String)> {
+        let (cell, begin) = self.current?;
         let (passed, cell) = (begin.elapsed(), &plan.cells[cell]);
-        if passed < STUCK.saturating_add(cell.time().saturating_mul(100)) {
-            return Ok(());
-        }
-        let (id, test, seconds) = (cell.entry.info.id, name(&cell.test), passed.as_secs());
-        Err(Failure::Run(format!(
-            "{id} is broken: its threads still wait in {test} after {seconds} seconds"
-        )))
+        let is_stuck = passed >= STUCK.saturating_add(cell.time().saturating_mul(100));
+        let (test, seconds) = (name(&cell.test), passed.as_secs());
+        is_stuck.then(|| (cell, format!("threads still wait in {test} after {seconds} seconds")))
     }
 
     /// Whether a group has rounds, but too few to be ranked.
@@ -222,7 +226,7 @@ mod tests {
     use crate::threads::Wait;
 
     #[test]
-    fn a_measurement_that_never_ends_is_refused() {
+    fn a_measurement_that_never_ends_is_noticed() {
         let entry: &'static Entry = Box::leak(Box::new(Entry::ours(Info::RING, "")));
         let setting = RingSetting { threads: 2, in_flight: 1 }.into();
         let cell = Cell {
@@ -237,9 +241,9 @@ mod tests {
         let since = |seconds| {
             let begin = Instant::now().checked_sub(Duration::from_secs(seconds));
             let current = begin.map(|begin| (0, begin));
-            Tally { current, ..Tally::of(&plan) }.check(&plan).is_ok()
+            Tally { current, ..Tally::of(&plan) }.stuck(&plan).is_some()
         };
-        assert_eq!([since(0), since(30), since(40)], [true, true, false]);
-        assert!(Tally::of(&plan).check(&plan).is_ok());
+        assert_eq!([since(0), since(30), since(40)], [false, false, true]);
+        assert!(Tally::of(&plan).stuck(&plan).is_none());
     }
 }
