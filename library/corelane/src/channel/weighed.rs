@@ -22,7 +22,8 @@ use crate::wait::bell::{Bell, Look};
 /// `select!`, timeouts and tasks.
 ///
 /// A message that is heavier than the limit is sent when no other one has room. Senders that wait
-/// take turns, so light messages don't keep a heavy one waiting for ever.
+/// take turns, so light messages don't keep a heavy one waiting for ever. Messages of weight 0 have
+/// no bound.
 ///
 /// ```
 /// use corelane::channel;
