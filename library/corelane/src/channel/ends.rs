@@ -9,11 +9,13 @@ use super::access::Access;
 use super::common::Closed;
 use super::rendezvous::Rendezvous;
 use super::timer::Timer;
-use crate::carrier::{By, Carrier, Empties, PopInto, PopQuickly, PushFrom, PushQuickly, Use};
+use crate::carrier::{
+    By, Carrier, Empties, Fills, PopInto, PopQuickly, PushFrom, PushQuickly, Use,
+};
 use crate::exact::{self, Positions};
 use crate::lease::{User, Word};
 use crate::line_ring::LineRing;
-use crate::queue::{CapacityError, Config, TryPopError, TryPushError};
+use crate::queue::{CapacityError, Config, Consumer as _, TryPopError, TryPushError};
 use crate::region::Counted;
 use crate::segmented;
 
@@ -294,6 +296,16 @@ impl<T> Rx<T> {
             Some((Err(_), _)) => Err(TryPopError::Busy),
             Some((Ok(Err(_)), _)) | None => Err(TryPopError::Empty),
         }
+    }
+
+    /// Takes the oldest message if the queue is full. Whether it did: no other thread takes a message
+    /// between the look and the pop.
+    pub(super) fn pop_if_full(&self, message: &mut Message<T>) -> bool {
+        let pop = |rx: &mut Consumer<T>| {
+            let is_done = rx.is_full() && rx.pop_into(message).is_ok();
+            (is_done, is_done)
+        };
+        self.use_by(|rx| rx.give_in_memory(By(pop)).unwrap_or(false)).unwrap_or(false)
     }
 
     /// Takes up to `most` of the oldest messages, for which there is room in `into`. How many, and

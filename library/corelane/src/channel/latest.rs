@@ -49,7 +49,8 @@ pub struct Sender<T> {
 }
 
 impl<T> Sender<T> {
-    /// Sends a message. If the channel is full, drops the oldest message first.
+    /// Sends a message. If the channel is full, drops the oldest message first: until the new one is
+    /// there, the channel has one message less.
     ///
     /// # Errors
     ///
@@ -72,8 +73,8 @@ impl<T> Sender<T> {
             }
             // Dropped when the message is sent: a destructor may panic.
             let mut oldest = Message::empty();
-            // Not there if a receiver is faster. Then there is room.
-            if Shared::with(&self.oldest, |end| end.queue.pop(&mut oldest)).is_ok() {
+            // Not if a receiver is faster. Then there is room.
+            if Shared::with(&self.oldest, |end| end.queue.pop_if_full(&mut oldest)) {
                 self.tx.common().count_dropped();
             }
             message = match self.tx.try_send(message) {
