@@ -42,6 +42,8 @@ pub(crate) fn models() -> Vec<Model> {
         of.model("channel_handed_over", handed_over),
         of.model("channel_handed_over_in_time", handed_over_in_time),
         of.model("channel_select", select),
+        of.model("channel_select_until_a_channel_ends", || select_until_the_end(false)),
+        of.model("channel_select_before_a_channel_ends", || select_until_the_end(true)),
         of.model("channel_select_to_send", select_to_send),
         of.model("channel_select_waits_for_reserved_room", select_waits_for_reserved_room),
         of.model("channel_select_while_a_message_moves", select_while_a_message_moves),
@@ -58,6 +60,7 @@ pub(crate) fn models() -> Vec<Model> {
         of.model("channel_permit_for_nobody", permit_for_nobody),
         of.model("channel_reserve_while_it_is_closed", reserve_while_it_is_closed),
         of.model("channel_task_waits_for_a_permit", task_waits_for_a_permit),
+        of.model("channel_tasks_reserve_in_turns", tasks_reserve_in_turns),
         of.model("channel_task_waits_until_it_is_closed", task_waits_until_it_is_closed),
         of.model("channel_weak_sender_while_the_last_one_goes", weak_sender),
         of.model("channel_weak_sender_keeps_no_message", weak_sender_keeps_no_message),
@@ -457,6 +460,34 @@ fn select() -> Exploration {
     })
 }
 
+/// A select waits for two channels while one ends. It finds the last message first, if there is one.
+///
+/// A `Selector` only adds functions to such a select, and chance, which would make executions differ.
+fn select_until_the_end(has_message: bool) -> Exploration {
+    explore(move || {
+        let (tx, rx) = spsc::bounded(1);
+        let (other_tx, other_rx) = spsc::bounded::<u64>(1);
+        let end = move || {
+            if has_message {
+                tx.send(1_u64).expect("the receiver is there");
+            }
+            drop(tx);
+        };
+        let receive = || {
+            let mut select = Select::new_biased();
+            select.recv(&other_rx);
+            select.recv(&rx);
+            let selected = select.select();
+            assert_eq!(selected.index(), 1);
+            selected.recv(&rx).ok()
+        };
+        let ((), first) = both(end, receive);
+        assert_eq!(first, has_message.then_some(1));
+        assert_eq!(receive(), None);
+        drop(other_tx);
+    })
+}
+
 /// A channel with two receivers, and another one.
 type TwoChannels = (
     Box<spmc::Sender<u64>>,
@@ -708,6 +739,53 @@ fn task_waits_for_a_permit() -> Exploration {
         let (mut rx, permit) = beside_a_task(receive, Box::pin(tx.reserve()));
         permit.expect("the receiver is there").send(2);
         assert_eq!(rx.blocking_recv(), Some(2));
+    })
+}
+
+/// A task of an executor that has several.
+struct Task<'a> {
+    /// `None` when it is done.
+    future: Option<Pin<Box<dyn Future<Output = ()> + 'a>>>,
+    woken: Arc<Woken>,
+}
+
+impl<'a> Task<'a> {
+    /// A task that is polled at first.
+    fn new(future: impl Future<Output = ()> + 'a) -> Self {
+        Self { future: Some(Box::pin(future)), woken: Arc::new(Woken(AtomicU64::new(1))) }
+    }
+
+    /// Polls the task if it was woken. Whether it was.
+    fn run(&mut self) -> bool {
+        // Acquire ↔ Release in `wake`: what was done before.
+        let is_woken = self.woken.0.swap(0, Ordering::Acquire) == 1;
+        if let Some(future) = self.future.as_mut().filter(|_| is_woken) {
+            let waker = Waker::from(self.woken.clone());
+            if future.as_mut().poll(&mut Context::from_waker(&waker)).is_ready() {
+                self.future = None;
+            }
+        }
+        is_woken
+    }
+}
+
+/// Two tasks of one thread want all the room, which comes back bit by bit. With a half each, both
+/// would wait for ever.
+fn tasks_reserve_in_turns() -> Exploration {
+    explore(|| {
+        let (tx, mut rx) = task::mpsc::channel(2);
+        (0..2).for_each(|n: u64| tx.try_send(n).expect("there is room"));
+        let reserve = async || assert_eq!(tx.reserve_many(2).await.map(|all| all.len()), Ok(2));
+        let mut tasks = [(); 2].map(|()| Task::new(reserve()));
+        let receive = move || {
+            (0..2).for_each(|n| assert_eq!(rx.blocking_recv(), Some(n)));
+            rx
+        };
+        let mut run_each = || tasks.each_mut().map(Task::run).contains(&true);
+        let (rx, _) = both(receive, &mut run_each);
+        while run_each() {}
+        assert!(tasks.iter().all(|task| task.future.is_none()), "they sleep, and there is room");
+        drop((tasks, rx));
     })
 }
 

@@ -64,6 +64,7 @@ mod idle;
 mod improved_fast_forward;
 mod item;
 mod lanes;
+mod latest;
 mod lazy_lamport;
 mod lease;
 mod line_ring;
@@ -271,6 +272,7 @@ pub fn all() -> Vec<Model> {
     models.extend(wait::models());
     models.extend(channel::models());
     models.extend(weighed::models());
+    models.extend(latest::models());
     models.extend(task::models());
     models
 }

@@ -8,6 +8,7 @@ mod bytes;
 mod fast_forward;
 mod handles;
 mod lamport;
+mod latest;
 mod lease;
 mod locked;
 mod overwritten;
@@ -155,6 +156,12 @@ pub fn seeded() -> Vec<Seeded> {
         bug: "looks whether the holder is at work before it revokes the lease",
         sound: lease::revoked_in_use::<false>,
         broken: lease::revoked_in_use::<true>,
+    });
+    bugs.push(Seeded {
+        queue: "leased",
+        bug: "latest: drops a message though a receiver has made room",
+        sound: latest::sent_while_received::<false>,
+        broken: latest::sent_while_received::<true>,
     });
     bugs.extend(task::bugs());
     bugs
