@@ -44,6 +44,7 @@
 //! | [`FalseFull`](Violation::FalseFull): at no moment of the call there may have been as many items as the capacity | |
 //! | [`FullAndEmpty`](Violation::FullAndEmpty): each of two answers is possible, but not both | |
 //! | [`Outlived`](Violation::Outlived): a queue that overwrites gave an item that was surely overwritten | |
+//! | [`Disagreement`](Violation::Disagreement), [`Miscounted`](Violation::Miscounted): see [broadcasts](#broadcasts) | |
 //!
 //! # What that proves
 //!
@@ -92,13 +93,23 @@
 //! # Queues that overwrite
 //!
 //! With [`Rules::kept`] a push may drop the oldest items, as long as the `kept` newest items stay;
-//! it must drop items beyond the capacity. An item that no consumer popped is then not a violation
+//! it must drop items beyond the capacity. With [`Rules::drops_first`] its own item comes a moment later. An item that no consumer popped is then not a violation
 //! if `kept` items may be newer. The item is surely in the queue until the push of the last of
 //! these is called. With several consumers, one of them may have been taking the item when it was
 //! overwritten. Its call then returns another item or none: so for other consumers the item left
 //! the queue when that call began, or later. Busy answers are not noted, so the call is assumed to
 //! begin at the thread's previous answer. With [`Rules::voids`] an item is also lost if a push
 //! `kept` items earlier has not finished to fill its slot.
+//!
+//! # Broadcasts
+//!
+//! With [`Rules::broadcasts`] each consumer gets each item, or is told how many it has missed. All
+//! consumers are there before the first push. So the items that a consumer has got and missed give
+//! its next item's place in the one order of all pushes. Consumers must agree on the item of each
+//! place. The order must be that of pushes that precede each other. Each place must be possible for
+//! its item, by the pushes that surely, or possibly, came before. So a wrong number of missed items
+//! is found, exactly if there is one producer, or if another consumer got the next item. An item is
+//! missed only when `capacity` items are newer, and then surely.
 //!
 //! # Full and empty at once
 //!
@@ -119,6 +130,7 @@
 //! Abdulla and others (*Efficient Linearizability Monitoring*, PLDI 2025) reach O(n log n) for
 //! unbounded queues in other ways.
 
+mod broadcast;
 mod drive;
 mod empty;
 mod full;

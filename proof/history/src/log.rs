@@ -50,6 +50,8 @@ pub(super) enum Word {
     Flush,
     /// A pop that has not returned.
     PopPending,
+    /// A pop that said that its consumer has missed so many items.
+    Missed(u64),
 }
 
 impl Word {
@@ -67,6 +69,7 @@ impl Word {
             Self::Full => (4, 0),
             Self::Flush => (5, 0),
             Self::PopPending => (6, 0),
+            Self::Missed(n) => (7, n),
         };
         kind << Self::PAYLOAD_BITS | payload
     }
@@ -80,7 +83,8 @@ impl Word {
             3 => Self::Empty,
             4 => Self::Full,
             5 => Self::Flush,
-            _ => Self::PopPending,
+            6 => Self::PopPending,
+            _ => Self::Missed(payload),
         }
     }
 }
@@ -144,6 +148,12 @@ impl Log {
     #[inline]
     pub fn pop(&mut self, number: u64) {
         self.append(Word::Pop(number));
+    }
+
+    /// Notes a pop that said that this consumer has missed `n` items.
+    #[inline]
+    pub fn missed(&mut self, n: u64) {
+        self.append(Word::Missed(n));
     }
 
     /// Notes a pop that found the queue empty.
@@ -241,6 +251,7 @@ mod tests {
             Word::Full,
             Word::Flush,
             Word::PopPending,
+            Word::Missed(5),
         ];
         for word in words {
             assert_eq!(Word::unpack(word.pack()), word);

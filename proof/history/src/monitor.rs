@@ -3,7 +3,7 @@
 use super::log::{Log, Span, Word};
 use super::table::{Id, Table};
 use super::witness::{Operation, Violation, Witness};
-use super::{empty, full, order, overwriting};
+use super::{broadcast, empty, full, order, overwriting};
 
 /// The notes of all threads.
 #[derive(Debug)]
@@ -25,6 +25,8 @@ pub struct Counts {
     pub empties: u64,
     /// Pushes that found the queue full.
     pub fulls: u64,
+    /// Items that consumers of a broadcast have missed.
+    pub missed: u64,
 }
 
 impl History {
@@ -37,6 +39,7 @@ impl History {
                 Word::Pop(_) => counts.pops += 1,
                 Word::Empty => counts.empties += 1,
                 Word::Full => counts.fulls += 1,
+                Word::Missed(n) => counts.missed += n,
                 _ => {}
             }
         }
@@ -61,6 +64,12 @@ pub struct Rules {
     /// Whether an item may also be lost if the push `kept` pushes earlier, which has the same slot,
     /// is unfinished.
     pub voids: bool,
+    /// Whether a push that overwrites first drops the oldest item, and then adds its own. In between
+    /// one item less is kept.
+    pub drops_first: bool,
+    /// Whether each consumer gets each item, or is told that it has missed it when `capacity` items
+    /// are newer.
+    pub broadcasts: bool,
 }
 
 /// Checks a history.
@@ -75,6 +84,9 @@ pub struct Rules {
 ///
 /// If there are 2³² pushes or more.
 pub fn check(history: &History, rules: &Rules) -> Result<(), Witness> {
+    if rules.broadcasts {
+        return broadcast::check(history, rules.capacity);
+    }
     let table = Table::new(&history.logs, rules)?;
     let found = early(&table)
         .or_else(|| lost(&table, history.drained))
@@ -88,7 +100,7 @@ fn bounds(table: &Table, rules: &Rules) -> Option<Witness> {
     let slots = rules.slots?;
     if let Some(kept) = rules.kept {
         return overwriting::outlived(table, slots)
-            .or_else(|| overwriting::false_empty(table, kept));
+            .or_else(|| overwriting::false_empty(table, kept - usize::from(rules.drops_first)));
     }
     full::overfull(table, slots)
         .or_else(|| full::false_full(table, rules.capacity))

@@ -89,9 +89,9 @@ fn consumers(table: &Table) -> Vec<Vec<u64>> {
 ///
 /// An item that overwrites another is in the queue in its place. So the queue is empty only when
 /// the `kept` newest items have been popped: between the push of the last popped item and the next
-/// push.
+/// push. With `kept` 0 no item must have been popped.
 pub(super) fn false_empty(table: &Table, kept: usize) -> Option<Witness> {
-    if !table.is_single() || table.pending_pops > 0 || !consumers(table).is_empty() {
+    if kept == 0 || !table.is_single() || table.pending_pops > 0 || !consumers(table).is_empty() {
         return None;
     }
     let pushes = table.pushes_of(table.only_producer()?);

@@ -47,6 +47,19 @@ pub enum Violation {
         /// Newer items whose pushes had answered when the pop was called.
         newer: usize,
     },
+    /// Two consumers of a broadcast got different items, where each had got and missed as many
+    /// before.
+    Disagreement,
+    /// A consumer of a broadcast was told a wrong number of items that it has missed.
+    Miscounted {
+        /// Items that the consumer had got and missed, by its answers: before this item, or up to
+        /// this answer.
+        position: usize,
+        /// Fewest items that it may have been.
+        least: usize,
+        /// Most items that it may have been.
+        most: usize,
+    },
     /// A full answer requires some pops to come later, which an empty answer requires to come
     /// earlier.
     FullAndEmpty {
@@ -109,6 +122,11 @@ impl fmt::Display for Violation {
                 "outlived: popped when {newer} newer items had been pushed; {capacity} fit, so it had been \
                  overwritten"
             ),
+            Self::Disagreement => f.write_str("two consumers got different items at one place"),
+            Self::Miscounted { position, least, most } => write!(
+                f,
+                "miscounted: after {position} items, got and missed, which were {least} to {most}"
+            ),
             Self::FullAndEmpty { pushed, popped, least } => write!(
                 f,
                 "full after {pushed} pushes needs {least} items, so it was before pop {}; but the \
@@ -142,6 +160,8 @@ pub enum Call {
     Empty,
     /// A push that found the queue full.
     Full,
+    /// A pop that said that its consumer has missed so many items.
+    Missed(u64),
 }
 
 impl fmt::Display for Call {
@@ -152,6 +172,7 @@ impl fmt::Display for Call {
             Self::Pop(value) => write!(f, "pop  {value}"),
             Self::Empty => f.write_str("pop  empty"),
             Self::Full => f.write_str("push full"),
+            Self::Missed(n) => write!(f, "pop  missed {n}"),
         }
     }
 }

@@ -117,7 +117,7 @@ fn carry_out(args: &VerifyArgs) -> Result<ExitCode, Failure> {
 fn check_orderings(args: &VerifyArgs, queues: &[&str]) -> Result<bool, Failure> {
     let modelled = orderings::queue_ids();
     if let Some(id) = queues.iter().find(|id| **id != CANARY && !modelled.contains(*id)) {
-        let text = format!("{id} has histories, but no models yet; ask for --histories 10s");
+        let text = format!("{id} has histories, but no models of its own; ask for --histories 10s");
         return Err(Failure::Usage(text));
     }
     let kept = args.kept.as_deref().map(Kept::read).transpose()?.unwrap_or_default();

@@ -1,5 +1,6 @@
 //! Threads that use queues as planned and note their operations, and the check of these notes.
 
+mod channels;
 mod plan;
 mod record;
 mod recording;

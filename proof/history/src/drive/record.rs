@@ -114,6 +114,14 @@ impl Recorder {
         self.use_reserve(1);
     }
 
+    /// Notes an answer that this consumer has missed `n` items.
+    #[inline]
+    pub fn missed(&mut self, n: u64) {
+        self.log.missed(n);
+        // As a pop of the first of them.
+        self.use_reserve(1);
+    }
+
     /// Notes an answer that the queue is empty.
     #[inline]
     pub fn empty(&mut self) {

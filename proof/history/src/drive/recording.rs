@@ -82,6 +82,7 @@ fn last_operation(thread: usize, log: &Log) -> Option<Operation> {
                 Call::Push(Value { producer: thread, sequence: pushed - 1 })
             }
             Word::Pop(number) => Call::Pop(Value::of(number)),
+            Word::Missed(n) => Call::Missed(n),
             Word::Empty => Call::Empty,
             Word::Full => Call::Full,
             _ => continue,
@@ -124,7 +125,7 @@ pub fn record_several<T: Item + Into<u64> + Copy>(
 }
 
 /// Lets a thread for each handle of a queue carry out `plan`.
-fn play<T: Item + Into<u64>, Tx, Rx>(
+pub(super) fn play<T: Item + Into<u64>, Tx, Rx>(
     plan: &Plan,
     queues: Vec<(Vec<Tx>, Vec<Rx>)>,
     (push_batch, pop_batch): (PushBatch<Tx>, PopBatch<Rx>),

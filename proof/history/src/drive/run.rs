@@ -9,8 +9,10 @@ use corelane::{
 };
 use corelane_harness::{Any, Item, Single, clones};
 
-use super::plan::Plan;
-use super::recording::{Recording, record_all, record_several};
+use super::channels::{Broadcast, Latest, pop_or_miss};
+use super::plan::{Plan, Way};
+use super::recording::{Recording, play, record_all, record_several};
+use super::steps::push_slice;
 use crate::{History, Rules, Violation, Witness};
 
 /// A violation, and the plan that led to it.
@@ -49,7 +51,8 @@ pub struct Summary {
     pub empties: u64,
     /// Answers that the queue is full; several of one interval count once.
     pub fulls: u64,
-    /// Items that no consumer popped, in queues that overwrite.
+    /// Items that no consumer popped, in queues that overwrite. In broadcasts those that consumers
+    /// missed.
     pub unpopped: u64,
     /// Histories.
     pub histories: u64,
@@ -70,7 +73,8 @@ impl Summary {
         self.operations += counts.pushes + counts.pops + counts.empties + counts.fulls;
         self.empties += counts.empties;
         self.fulls += counts.fulls;
-        self.unpopped += counts.pushes.saturating_sub(counts.pops);
+        // In a broadcast each consumer misses its own.
+        self.unpopped += counts.pushes.saturating_sub(counts.pops).max(counts.missed);
         self.histories += 1;
     }
 
@@ -169,9 +173,8 @@ impl HistorySubject {
     }
 }
 
-/// A queue that overwrites. `kept` says how many items it keeps, `voids` whether an unfinished push
-/// may also cost an item.
-fn overwriting<Q>(kept: fn(&Q::Producer) -> usize, voids: bool) -> HistorySubject
+/// A queue that overwrites. `kept` says how many items it keeps, `rules` what else is special.
+fn overwriting<Q>(kept: fn(&Q::Producer) -> usize, rules: Rules) -> HistorySubject
 where
     Q: Queue<u64, Producer: Clone, Consumer: Clone> + 'static,
 {
@@ -182,9 +185,10 @@ where
         };
         let queues: Vec<_> = (0..plan.queues).map(queue).collect();
         let rules = queues.first().map(|(txs, _)| Rules {
+            slots: Some(txs[0].slots()),
+            capacity: txs[0].capacity(),
             kept: Some(kept(&txs[0])),
-            voids,
-            ..rules_of(&Q::INFO, &txs[0])
+            ..rules
         });
         let boxed = queues.into_iter().map(|(txs, rxs)| {
             let rxs = rxs.into_iter().map(BoxedConsumer::new).collect();
@@ -194,6 +198,24 @@ where
     };
     let plan = move |round| Plan::of_sides(round, Q::INFO.sides);
     HistorySubject { id: Q::INFO.id, plan: Box::new(plan), record: Box::new(record) }
+}
+
+/// Broadcasts.
+fn broadcasting() -> HistorySubject {
+    let record = |plan: &Plan| {
+        let queue = |_| {
+            let queue = Broadcast::with(config_of(plan)).expect("any capacity is possible");
+            clones(queue, (plan.producers, plan.consumers))
+        };
+        let queues: Vec<_> = (0..plan.queues).map(queue).collect();
+        let rules = queues
+            .first()
+            .map(|(txs, _)| Rules { broadcasts: true, ..rules_of(&Broadcast::INFO, &txs[0]) });
+        (rules.unwrap_or_default(), play(plan, queues, (push_slice, pop_or_miss)))
+    };
+    // By the only calls that tell what was missed.
+    let plan = |round| Plan { way: Way::Slices, ..Plan::of_sides(round, Broadcast::INFO.sides) };
+    HistorySubject { id: Broadcast::INFO.id, plan: Box::new(plan), record: Box::new(record) }
 }
 
 impl fmt::Debug for HistorySubject {
@@ -214,8 +236,10 @@ fn rules_of(info: &Info, tx: &impl Producer) -> Rules {
     Rules { slots, capacity, delayed, ..Rules::default() }
 }
 
-/// Every registered queue.
+/// Every registered queue, and channels that are more than a queue that waits.
 pub fn all_subjects() -> Vec<HistorySubject> {
+    let voids = Rules { voids: true, ..Rules::default() };
+    let drops_first = Rules { drops_first: true, ..Rules::default() };
     let mut subjects = Vec::new();
     macro_rules! subject {
         (single any $name:ident: $queue:ty) => {
@@ -231,12 +255,14 @@ pub fn all_subjects() -> Vec<HistorySubject> {
             subjects.push(HistorySubject::shared(Any::<NonZeroU64>::of::<$queue>()));
         };
         (shared plain bbq_drop_old: $queue:ty) => {
-            subjects.push(overwriting::<$queue>(block::overwriting::Producer::kept, false));
+            subjects
+                .push(overwriting::<$queue>(block::overwriting::Producer::kept, Rules::default()));
         };
         (shared plain $name:ident: $queue:ty) => {
-            subjects.push(overwriting::<$queue>(Producer::capacity, true));
+            subjects.push(overwriting::<$queue>(Producer::capacity, voids));
         };
     }
     for_each_queue!(subject);
+    subjects.extend([overwriting::<Latest>(Producer::capacity, drops_first), broadcasting()]);
     subjects
 }

@@ -13,6 +13,8 @@ pub enum Do {
     Full,
     Flush,
     PopPending,
+    /// Only consumers of a broadcast.
+    Missed(u64),
 }
 
 /// An operation: its thread, kind, call and answer.
@@ -55,6 +57,7 @@ fn log(operations: &[Made], thread: usize) -> Log {
             Do::Full => log.full(),
             Do::Flush => log.flush(),
             Do::PopPending => log.pop_pending(),
+            Do::Missed(n) => log.missed(n),
         }
     }
     open.into_iter()
@@ -143,6 +146,7 @@ fn after(ops: &[Made], index: usize, rules: &Rules, queue: &[Held]) -> Vec<Vec<H
             };
             (0..queue.len().min(rules.k + 1)).map(without).collect()
         }
+        Do::Missed(_) => vec![],
     }
 }
 

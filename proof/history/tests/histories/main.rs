@@ -1,5 +1,6 @@
 //! Histories: tests of the monitor, and its checks of real queues.
 
+mod broadcast;
 mod broken;
 mod faulty;
 mod made;

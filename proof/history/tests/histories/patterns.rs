@@ -28,8 +28,16 @@ fn full(invoked: u64, answered: u64) -> Made {
     made(0, Do::Full, invoked, answered)
 }
 
-const FIFO: Rules =
-    Rules { slots: None, capacity: 0, delayed: false, k: 0, kept: None, voids: false };
+const FIFO: Rules = Rules {
+    slots: None,
+    capacity: 0,
+    delayed: false,
+    k: 0,
+    kept: None,
+    voids: false,
+    drops_first: false,
+    broadcasts: false,
+};
 const TWO: Rules = Rules { slots: Some(2), capacity: 2, ..FIFO };
 const DELAYED: Rules = Rules { delayed: true, ..FIFO };
 
