@@ -33,6 +33,8 @@ pub(crate) fn models() -> Vec<Model> {
         of.model("bell_rung_while_one_leaves", rung_while_one_leaves),
         of.model("bell_rung_soon_after_a_sleep", rung_soon_after_a_sleep),
         of.model("bell_rung_while_a_task_moves", rung_while_a_task_moves),
+        of.model("bells_rung_at_once", rung_at_once::<false>),
+        of.model("bells_rung_at_once_beside_a_sleeper", rung_at_once::<true>),
         of.model("word_rung_for_one_that_sleeps", word_rung_for_one_that_sleeps),
         of.model("word_rung_in_vain_before_a_sleep", word_rung_in_vain_before_a_sleep),
         of.model("word_of_a_dead_sleeper", word_of_a_dead_sleeper),
@@ -285,6 +287,35 @@ fn rung_while_a_task_moves() -> Exploration {
         let ((), found) = both(move || other.give(), || wait.poll(&waker, || permits.look()));
         assert!(found == Look::Done(()) || flag.is_set());
         drop(wait);
+    })
+}
+
+/// A task announces itself at the last of two bells while both are rung. At the first one another
+/// task sleeps, or none.
+fn rung_at_once<const BESIDE: bool>() -> Exploration {
+    explore(|| {
+        let bells = Arc::new([Bell::default(), Bell::default()]);
+        let is_open = Arc::new(AtomicBool::new(false));
+        let look = || match is_open.load(Ordering::Relaxed) {
+            true => Look::Done(()),
+            false => Look::NotYet,
+        };
+        let (others_flag, others_waker) = Flag::new();
+        let mut other = Wait::at(&bells[0]);
+        if BESIDE {
+            assert_eq!(other.poll(&others_waker, look), Look::NotYet);
+        }
+        let (flag, waker) = Flag::new();
+        let mut wait = Wait::at(&bells[1]);
+        let (opened, rung) = (is_open.clone(), bells.clone());
+        let open = move || {
+            opened.store(true, Ordering::Relaxed);
+            Bell::ring_each_for_all(&*rung);
+        };
+        let ((), found) = both(open, || wait.poll(&waker, look));
+        assert_eq!(others_flag.is_set(), BESIDE);
+        assert!(found == Look::Done(()) || flag.is_set(), "it sleeps, and it is open");
+        drop((wait, other));
     })
 }
 

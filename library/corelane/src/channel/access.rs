@@ -254,6 +254,16 @@ impl Place {
     }
 }
 
+/// A place among `n`. Threads that run at the same time often have different ones.
+#[inline]
+pub(super) fn place_of_this_thread(n: usize) -> usize {
+    let index = match Index::of_this_thread().index {
+        0 => Index::begin().unwrap_or(0),
+        index => index,
+    };
+    index % n
+}
+
 std::thread_local! {
     /// The thread's index. 0 before it has one, and while its local variables are destroyed.
     static INDEX: Cell<Place> = const { Cell::new(Place::NONE) };

@@ -23,7 +23,7 @@
 //! lost.
 
 use core::task::{Poll, Waker};
-use core::{fmt, iter, mem};
+use core::{fmt, iter, mem, slice};
 
 use super::budget::Budget;
 use super::by_number::ByNumber;
@@ -41,6 +41,9 @@ pub struct Bell {
     /// About how many `SeqCst` fences of calls of `ring` found no sleeper: threads may count at
     /// once.
     in_vain: AtomicU64,
+    /// Sleepers of smaller numbers were woken, or have left. A sleeper that is woken reads it
+    /// instead of taking the lock.
+    oldest: AtomicU64,
     sleepers: Mutex<Sleepers>,
     /// If there is a word, threads read the word instead of the bell: its users are asked for
     /// attention while the bell needs them to look here.
@@ -53,6 +56,9 @@ const FENCED: u64 = 1 << 63;
 /// Number of calls of `ring` that find no sleeper, after which they need no fence any more. Between
 /// far cores these fences take about as long as a heavy one.
 const IN_VAIN: u64 = limit(8, 1);
+
+/// Number of sleepers that are taken at once, onto the stack.
+const SOME: usize = 8;
 
 #[derive(Default)]
 struct Sleepers {
@@ -101,6 +107,7 @@ impl Bell {
             sleeping: Padded(AtomicU64::new(0)),
             barrier: Barrier::new(),
             in_vain: AtomicU64::new(0),
+            oldest: AtomicU64::new(0),
             sleepers: Mutex::new(Sleepers::default()),
             word,
         }
@@ -181,40 +188,68 @@ impl Bell {
         }
     }
 
-    /// Wakes all sleepers.
+    /// Wakes all sleepers. While no thread sleeps, it costs what [`ring`](Self::ring) costs.
+    #[inline(always)] // as `ring`
     pub fn ring_for_all(&self) {
-        wake_each(self.take_all());
+        Self::ring_each_for_all(slice::from_ref(self));
     }
 
-    /// As [`ring_for_all`](Self::ring_for_all), by a caller that rings often: while nobody sleeps,
-    /// it costs what [`ring`](Self::ring) costs.
+    /// Wakes all sleepers of these bells, with one fence for all. Where many sleep, several bells
+    /// have several locks.
     #[inline(always)] // as `ring`
-    pub(crate) fn ring_often_for_all(&self) {
-        if !self.is_quiet() {
-            self.wake_all();
+    pub fn ring_each_for_all(bells: &[Self]) {
+        let Some((first, others)) = bells.split_first() else { return };
+        // Relaxed: the light fence of `is_quiet` comes before these loads, too.
+        let is_zero = |bell: &Self| bell.sleeping.load(Ordering::Relaxed) == 0;
+        if !(first.is_quiet() && others.iter().all(is_zero)) {
+            Self::wake_all(bells);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn wake_all(&self) {
-        match self.has_sleepers() {
-            true => wake_each(self.take_sleepers().into_wakers()),
-            false => self.ring_in_vain(),
+    fn wake_all(bells: &[Self]) {
+        // As in `has_sleepers`, for all bells: it comes before each of the loads below.
+        fence(Ordering::SeqCst);
+        if bells.iter().any(Self::counts_sleepers) {
+            let woken = bells.iter().filter(|bell| bell.counts_sleepers());
+            call_each(woken, Self::wake_sleepers);
+        } else {
+            // Only now: while threads sleep at one of the bells, the fence is needed anyway.
+            let is_fenced = |bell: &&Self| bell.sleeping.load(Ordering::Relaxed) != 0;
+            bells.iter().filter(is_fenced).for_each(Self::ring_in_vain);
         }
     }
 
     /// As [`ring_for_all`](Self::ring_for_all), but the caller wakes them.
-    pub(crate) fn take_all(&self) -> impl Iterator<Item = Waker> + use<> {
-        let all = if self.has_sleepers() { self.take_sleepers() } else { ByNumber::default() };
-        all.into_wakers()
+    pub(crate) fn take_all(&self) -> impl Iterator<Item = Waker> {
+        let mut left = if self.has_sleepers() { usize::MAX } else { 0 };
+        let next = move || (left > 0).then(|| self.take_some(&mut left));
+        iter::from_fn(next).flatten().flatten()
     }
 
-    fn take_sleepers(&self) -> ByNumber {
+    /// Wakes all that sleep now.
+    fn wake_sleepers(&self) {
+        let mut left = usize::MAX;
+        let next = || (left > 0).then(|| self.take_some(&mut left));
+        call_each(iter::from_fn(next), |mut some| {
+            wake_each(some.iter_mut().map_while(Option::take));
+        });
+    }
+
+    /// Takes some of the sleepers that are `left`, at first all: a sleeper that comes meanwhile may
+    /// be taken instead of one that leaves, but there is an end.
+    #[inline]
+    fn take_some(&self, left: &mut usize) -> [Option<Waker>; SOME] {
+        let mut some = [const { None }; SOME];
         let mut sleepers = self.sleepers.lock();
-        let all = sleepers.waiting.take_all();
-        self.tell(&mut sleepers);
-        all
+        let n = sleepers.waiting.len().min(*left);
+        for (waker, _) in some.iter_mut().zip(0..n) {
+            *waker = sleepers.waiting.pop_first();
+        }
+        *left = n.saturating_sub(SOME);
+        self.tell_woken(&mut sleepers);
+        some
     }
 
     /// Whether no thread sleeps, and `ring` needs no `SeqCst` fence.
@@ -228,6 +263,12 @@ impl Bell {
         // Not the light fence: sleepers may rely on this one. Sleepers also see what other threads
         // did before, if this thread knows of it.
         fence(Ordering::SeqCst);
+        self.counts_sleepers()
+    }
+
+    /// Whether there are sleepers, after a `SeqCst` fence.
+    #[inline]
+    fn counts_sleepers(&self) -> bool {
         // Relaxed: the fence orders it.
         self.sleeping.load(Ordering::Relaxed) & !FENCED != 0
     }
@@ -272,8 +313,15 @@ impl Bell {
     fn take_first(&self) -> Option<Waker> {
         let mut sleepers = self.sleepers.lock();
         let first = sleepers.waiting.pop_first();
-        self.tell(&mut sleepers);
+        self.tell_woken(&mut sleepers);
         first
+    }
+
+    /// After the first sleepers were taken.
+    fn tell_woken(&self, sleepers: &mut Sleepers) {
+        // Relaxed: see `still_sleeps`.
+        self.oldest.store(sleepers.waiting.oldest(), Ordering::Relaxed);
+        self.tell(sleepers);
     }
 
     /// Stores the number of sleepers, and whether `ring` must run `SeqCst` fences.
@@ -356,7 +404,7 @@ impl Bell {
     pub(crate) fn still_sleeps(&self, number: u64, waker: &Waker) -> bool {
         // Relaxed: this sleeper was counted before. If a look finds nothing, the lock of the next
         // announcement orders what the thread that rang the bell did.
-        if self.sleeping.load(Ordering::Relaxed) & !FENCED == 0 {
+        if self.oldest.load(Ordering::Relaxed) > number {
             return false;
         }
         let mut sleepers = self.sleepers.lock();

@@ -1,7 +1,6 @@
 //! The sleepers of a bell, the oldest first.
 
-use alloc::collections::BTreeMap;
-use core::mem;
+use alloc::collections::VecDeque;
 use core::task::Waker;
 
 /// Sleepers by their numbers, which grow. Any of them may leave.
@@ -10,10 +9,21 @@ pub(super) struct ByNumber {
     /// A sleeper that came when no other slept, and so is older than the others. Often it is the
     /// only one.
     first: Option<(u64, Waker)>,
-    others: BTreeMap<u64, Waker>,
+    /// In the order of their numbers. A sleeper that leaves before its turn leaves a gap. A list in
+    /// one piece keeps its memory from one crowd to the next.
+    others: VecDeque<(u64, Option<Waker>)>,
+    /// Gaps among the others: at most half of them, or [`MOST_GAPS`].
+    gaps: usize,
     /// Number of the next sleeper.
     next: u64,
+    /// Sleepers of smaller numbers were popped, or have left.
+    oldest: u64,
 }
+
+/// So many gaps are never closed.
+const MOST_GAPS: usize = 8;
+/// Places that keep their memory when no one sleeps.
+const KEPT: usize = 64;
 
 impl ByNumber {
     /// One more sleeper, and its number.
@@ -21,15 +31,25 @@ impl ByNumber {
         let number = self.next;
         self.next += 1;
         if self.is_empty() {
+            self.forget_gaps();
             self.first = Some((number, waker));
         } else {
-            self.others.insert(number, waker);
+            self.others.push_back((number, Some(waker)));
         }
         number
     }
 
+    /// All others have left.
+    fn forget_gaps(&mut self) {
+        if self.others.capacity() > 0 {
+            self.others.clear();
+            self.others.shrink_to(KEPT);
+            self.gaps = 0;
+        }
+    }
+
     pub(super) fn len(&self) -> usize {
-        usize::from(self.first.is_some()) + self.others.len()
+        usize::from(self.first.is_some()) + self.others.len() - self.gaps
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -40,34 +60,101 @@ impl ByNumber {
         self.first.as_ref().is_some_and(|first| first.0 == number)
     }
 
+    fn other_mut(&mut self, number: u64) -> Option<&mut Option<Waker>> {
+        let at = self.others.binary_search_by_key(&number, |other| other.0).ok()?;
+        Some(&mut self.others[at].1)
+    }
+
     pub(super) fn get_mut(&mut self, number: u64) -> Option<&mut Waker> {
         match self.is_first(number) {
             true => self.first.as_mut().map(|first| &mut first.1),
-            false => self.others.get_mut(&number),
+            false => self.other_mut(number)?.as_mut(),
         }
     }
 
     pub(super) fn remove(&mut self, number: u64) -> Option<Waker> {
-        match self.is_first(number) {
-            true => self.first.take().map(|first| first.1),
-            false => self.others.remove(&number),
+        if self.is_first(number) {
+            return self.first.take().map(|first| first.1);
         }
+        let left = self.other_mut(number)?.take()?;
+        self.gaps += 1;
+        if self.gaps > MOST_GAPS.max(self.others.len() / 2) {
+            self.others.retain(|other| other.1.is_some());
+            self.gaps = 0;
+        }
+        Some(left)
     }
 
     pub(super) fn pop_first(&mut self) -> Option<Waker> {
-        self.first.take().or_else(|| self.others.pop_first()).map(|first| first.1)
+        if let Some((number, waker)) = self.first.take() {
+            self.oldest = number + 1;
+            return Some(waker);
+        }
+        while let Some((number, other)) = self.others.pop_front() {
+            self.oldest = number + 1;
+            match other {
+                None => self.gaps -= 1,
+                waker => return waker,
+            }
+        }
+        None
+    }
+
+    /// All sleepers of smaller numbers were popped, or have left.
+    pub(super) fn oldest(&self) -> u64 {
+        self.oldest
     }
 
     pub(super) fn pop_last(&mut self) -> Option<Waker> {
-        self.others.pop_last().or_else(|| self.first.take()).map(|last| last.1)
+        while let Some((_, other)) = self.others.pop_back() {
+            match other {
+                None => self.gaps -= 1,
+                waker => return waker,
+            }
+        }
+        self.first.take().map(|first| first.1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(n: u64) -> ByNumber {
+        let mut sleepers = ByNumber::default();
+        (0..n).for_each(|number| assert_eq!(sleepers.push(Waker::noop().clone()), number));
+        sleepers
     }
 
-    /// Takes all that are there now.
-    pub(super) fn take_all(&mut self) -> Self {
-        mem::replace(self, Self { next: self.next, ..Self::default() })
+    #[test]
+    fn any_may_leave() {
+        let n = 100;
+        let mut sleepers = with(n);
+        let leave = |number: &u64| number % 7 != 3;
+        for number in (0..n).filter(leave) {
+            assert!(sleepers.remove(number).is_some() && sleepers.remove(number).is_none());
+        }
+        let mut left = n as usize - (0..n).filter(leave).count();
+        for number in 0..n {
+            assert_eq!(sleepers.get_mut(number).is_some(), !leave(&number));
+        }
+        while sleepers.len() > 1 {
+            assert!(sleepers.pop_first().is_some());
+            left -= 1;
+            assert_eq!(sleepers.len(), left);
+        }
+        assert!(sleepers.pop_last().is_some() && sleepers.pop_last().is_none());
+        assert!(sleepers.is_empty() && sleepers.pop_first().is_none());
     }
 
-    pub(super) fn into_wakers(self) -> impl Iterator<Item = Waker> {
-        self.first.into_iter().map(|first| first.1).chain(self.others.into_values())
+    #[test]
+    fn those_of_smaller_numbers_are_gone() {
+        let mut sleepers = with(4);
+        assert!(sleepers.remove(1).is_some() && sleepers.remove(3).is_some());
+        assert!(sleepers.pop_first().is_some() && sleepers.oldest() == 1);
+        assert!(sleepers.pop_first().is_some() && sleepers.oldest() == 3);
+        assert!(sleepers.is_empty());
+        assert_eq!(sleepers.push(Waker::noop().clone()), 4);
+        assert!(sleepers.pop_first().is_some() && sleepers.oldest() == 5);
     }
 }

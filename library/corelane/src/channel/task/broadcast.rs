@@ -199,7 +199,7 @@ impl<T> Drop for Taken<'_, T> {
     fn drop(&mut self) {
         // Release ↔ Acquire in `try_take` and `vacate`: what this thread has done with the value.
         self.slot.word.store(self.word.0, Ordering::Release);
-        self.freed.ring_often_for_all();
+        self.freed.ring_for_all();
     }
 }
 
@@ -455,9 +455,9 @@ impl<T> Sender<T> {
         shared.tail.position.store(position + 1, Ordering::Relaxed);
         drop(handles);
         if overwritten.is_some() {
-            shared.freed.ring_often_for_all();
+            shared.freed.ring_for_all();
         }
-        shared.sent.ring_often_for_all();
+        shared.sent.ring_for_all();
         drop(overwritten);
         Ok(receivers)
     }

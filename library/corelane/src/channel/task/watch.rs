@@ -33,6 +33,7 @@
 //! two looks.
 
 use alloc::sync::Arc;
+use core::array;
 use core::fmt;
 use core::future::Future;
 use core::mem;
@@ -40,8 +41,9 @@ use core::ops::Deref;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
+use super::super::access::place_of_this_thread;
 use super::{block, poll_task};
-use crate::memory::{AtomicU64, Ordering, RwLock, RwLockReadGuard};
+use crate::memory::{AtomicU64, Ordering, RwLock, RwLockReadGuard, limit};
 use crate::wait::bell::{Bell, Look, Wait};
 use crate::wait::thread::Habit;
 use error::{RecvError, SendError};
@@ -60,11 +62,15 @@ struct Shared<T> {
     state: AtomicU64,
     senders: AtomicU64,
     receivers: AtomicU64,
-    /// Receivers sleep here.
-    changed: Bell,
+    /// Receivers sleep here, each at the bell of its thread: otherwise those of several threads
+    /// would wait for one lock. Senders take the lock of a bell once for all that sleep there.
+    changed: [Bell; BELLS],
     /// Senders sleep here until there is no receiver.
     unwatched: Bell,
 }
+
+/// Number of bells at which receivers sleep. In models all threads have the same bell.
+const BELLS: usize = limit(4, 1) as usize;
 
 /// All senders are gone.
 const CLOSED: u64 = 1;
@@ -85,6 +91,12 @@ fn unless_closed<R>(state: u64) -> Look<Result<R, RecvError>> {
 }
 
 impl<T> Shared<T> {
+    /// Where a receiver sleeps whose wait begins on this thread.
+    #[inline]
+    fn changed(&self) -> &Bell {
+        &self.changed[place_of_this_thread(BELLS)]
+    }
+
     /// Whether the value is newer than `seen`, which is then its version. The error says that it is
     /// not, and never will be.
     #[inline]
@@ -187,7 +199,7 @@ impl<T> Sender<T> {
             state: AtomicU64::new(0),
             senders: AtomicU64::new(1),
             receivers: AtomicU64::new(0),
-            changed: Bell::default(),
+            changed: array::from_fn(|_| Bell::default()),
             unwatched: Bell::default(),
         }))
     }
@@ -247,7 +259,7 @@ impl<T> Sender<T> {
         // Release ↔ Acquire in `look`: what this thread did before. Only holders of the lock store.
         state.store(state.load(Ordering::Relaxed).wrapping_add(VERSION), Ordering::Release);
         drop(value);
-        self.0.changed.ring_often_for_all();
+        Bell::ring_each_for_all(&self.0.changed);
         true
     }
 
@@ -318,7 +330,7 @@ impl<T> Drop for Sender<T> {
             let state = self.0.state.load(Ordering::Relaxed);
             // Release ↔ Acquire in `look`: what the senders did before.
             self.0.state.store(state | CLOSED, Ordering::Release);
-            self.0.changed.ring_for_all();
+            Bell::ring_each_for_all(&self.0.changed);
         }
     }
 }
@@ -378,7 +390,7 @@ impl<T> Receiver<T> {
     /// If this receiver has seen the value, and all senders are gone.
     pub fn changed(&mut self) -> ChangedFuture<'_, T> {
         let Self { shared, seen, .. } = self;
-        ChangedFuture { shared, seen, wait: Wait::at(&shared.changed) }
+        ChangedFuture { shared, seen, wait: Wait::at(shared.changed()) }
     }
 
     /// As [`changed`](Self::changed), for a thread.
@@ -391,7 +403,7 @@ impl<T> Receiver<T> {
         let Self { shared, seen, habit } = self;
         match shared.look(seen) {
             Look::Done(found) => found,
-            _ => block(habit, &shared.changed, || shared.look(seen)),
+            _ => block(habit, shared.changed(), || shared.look(seen)),
         }
     }
 
@@ -419,7 +431,7 @@ impl<T> Receiver<T> {
     /// ```
     pub fn wait_for<F: FnMut(&T) -> bool>(&mut self, accepts: F) -> WaitForFuture<'_, T, F> {
         let Self { shared, seen, .. } = self;
-        let wait = Wait::at(&shared.changed);
+        let wait = Wait::at(shared.changed());
         WaitForFuture { shared, seen, is_first: true, accepts, wait }
     }
 
@@ -439,7 +451,7 @@ impl<T> Receiver<T> {
         let Self { shared, seen, habit } = self;
         match shared.look_for(seen, true, &mut accepts) {
             Look::Done(found) => found,
-            _ => block(habit, &shared.changed, || shared.look_for(seen, false, &mut accepts)),
+            _ => block(habit, shared.changed(), || shared.look_for(seen, false, &mut accepts)),
         }
     }
 
