@@ -49,6 +49,7 @@ use core::task::{Context, Poll};
 use super::{block, poll_task};
 use crate::memory::{AtomicBool, AtomicU64, Mutex, Ordering, UnsafeCell, limit, pause};
 use crate::pad::Padded;
+use crate::spin::Distance;
 use crate::unwind::{catch_each, go_on};
 use crate::wait::bell::{Bell, Look, Wait};
 use crate::wait::thread::Habit;
@@ -376,7 +377,7 @@ impl<T> Shared<T> {
         handles.receivers += 1;
         let next = self.position();
         drop(handles);
-        Receiver { shared: self.clone(), next, habit: Habit::new() }
+        Receiver { shared: self.clone(), next, habit: Habit::new(), distance: Distance::new(next) }
     }
 
     fn count<R>(&self, of: impl FnOnce(&Handles) -> R) -> R {
@@ -396,6 +397,8 @@ pub struct Receiver<T> {
     /// The position of the value that comes next.
     next: u64,
     habit: Habit,
+    /// How far a thread stays behind senders.
+    distance: Distance,
 }
 
 impl<T> Sender<T> {
@@ -672,11 +675,29 @@ impl<T: Clone> Receiver<T> {
     /// As [`recv`](Self::recv).
     #[inline]
     pub fn blocking_recv(&mut self) -> Result<T, RecvError> {
-        let Self { shared, next, habit } = self;
-        match shared.look(next) {
+        match self.shared.look(&mut self.next) {
             Look::Done(found) => found,
-            _ => block(habit, &shared.sent, || shared.look_again(next)),
+            _ => self.recv_behind(),
         }
+    }
+
+    /// After a look in vain: keeps a distance, since each look takes the slot's line away from the
+    /// sender.
+    #[cold]
+    #[inline(never)]
+    fn recv_behind(&mut self) -> Result<T, RecvError> {
+        let Self { shared, next, habit, distance } = self;
+        let far_behind = shared.capacity() / 2;
+        let (kept, waited) = distance.caught_up_with(*next, 1, far_behind, Distance::FAST);
+        *distance = kept;
+        if waited {
+            let found = shared.look_again(next);
+            *distance = kept.looked_again(!matches!(found, Look::NotYet));
+            if let Look::Done(found) = found {
+                return found;
+            }
+        }
+        block(habit, &shared.sent, || shared.look_again(next))
     }
 
     /// The next value, if it is there.
