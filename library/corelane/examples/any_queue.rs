@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let mut tx = Counting { inner: tx, full: 0 };
     let producer = thread::spawn(move || {
-        for mut number in 0..100_000 {
+        for mut number in 0..100_000_u64 {
             while let Err(error) = tx.try_push(number) {
                 number = error.into_inner();
                 thread::yield_now();
