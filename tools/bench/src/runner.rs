@@ -12,7 +12,7 @@ use corelane_report::{Failure, Origin, Progress, about, interrupt, name};
 use crate::advice::LEAST_ROUNDS;
 use crate::floor::Floors;
 use crate::host::Host;
-use crate::params::Trial;
+use crate::params::{Length, Trial};
 use crate::plan::{Cell, Plan};
 use crate::results::{CellResult, Results, Round, SCHEMA};
 use crate::sample::Sample;
@@ -22,6 +22,8 @@ use crate::stats::Group;
 const PATIENCE: Duration = Duration::from_millis(500);
 /// A measurement that takes so much longer than it should never ends: a wake-up was lost.
 const STUCK: Duration = Duration::from_secs(30);
+/// An item that takes longer than this doesn't come: a sleep may cost some time slices.
+const SLOWEST_ITEM: Duration = Duration::from_millis(20);
 /// How often the runner checks whether the run is to end.
 const TICK: Duration = Duration::from_millis(50);
 
@@ -45,7 +47,9 @@ pub fn run(plan: &Arc<Plan>) -> Result<Results, Failure> {
     });
     let mut patience = PATIENCE;
     while !worker.is_finished() && !patience.is_zero() {
+        let begin = Instant::now();
         thread::sleep(TICK);
+        lock(&tally).forgive(begin.elapsed().saturating_sub(TICK));
         if let Some((cell, told)) = lock(&tally).stuck(plan) {
             if !cell.entry.is_peer() {
                 return Err(Failure::Run(format!("{} is broken: {told}", cell.entry.info.id)));
@@ -104,11 +108,23 @@ impl Tally {
         }
     }
 
+    /// Time that the current measurement doesn't count. The process was stopped, or got no core.
+    fn forgive(&mut self, time: Duration) {
+        if let Some((_, begin)) = &mut self.current {
+            *begin += time;
+        }
+    }
+
     /// The measurement that never ends, if there is one, and how this is told.
     fn stuck<'p>(&self, plan: &'p Plan) -> Option<(&'p Cell, String)> {
         let (cell, begin) = self.current?;
         let (passed, cell) = (begin.elapsed(), &plan.cells[cell]);
-        let is_stuck = passed >= STUCK.saturating_add(cell.time().saturating_mul(100));
+        let items = match cell.length {
+            Length::Time(_) => 0,
+            Length::Items(items) => items.try_into().unwrap_or(u32::MAX),
+        };
+        let most = cell.time().saturating_mul(100).max(SLOWEST_ITEM.saturating_mul(items));
+        let is_stuck = passed >= STUCK.saturating_add(most);
         let (test, seconds) = (name(&cell.test), passed.as_secs());
         is_stuck.then(|| (cell, format!("threads still wait in {test} after {seconds} seconds")))
     }
@@ -220,30 +236,47 @@ mod tests {
     use super::*;
     use crate::catalogue::Entry;
     use crate::kinds::Test;
-    use crate::params::{Length, Params};
+    use crate::params::Params;
     use crate::plan::Kernel;
     use crate::suite::ring::RingSetting;
     use crate::threads::Wait;
 
-    #[test]
-    fn a_measurement_that_never_ends_is_noticed() {
+    /// A plan of one measurement.
+    fn plan(length: Length) -> Plan {
         let entry: &'static Entry = Box::leak(Box::new(Entry::ours(Info::RING, "")));
         let setting = RingSetting { threads: 2, in_flight: 1 }.into();
         let cell = Cell {
             entry,
             test: Test::Round,
             params: Params { capacity: 1, wait: Wait::Yield, setting },
-            length: Length::Time(Duration::from_millis(30)),
+            length,
             kernel: Kernel::of(|_| Err("it is never started".into())),
         };
-        let cores = vec![CoreId { id: 0 }];
-        let plan = Plan::of(vec![cell], cores, None);
-        let since = |seconds| {
-            let begin = Instant::now().checked_sub(Duration::from_secs(seconds));
-            let current = begin.map(|begin| (0, begin));
-            Tally { current, ..Tally::of(&plan) }.stuck(&plan).is_some()
-        };
-        assert_eq!([since(0), since(30), since(40)], [false, false, true]);
+        Plan::of(vec![cell], vec![CoreId { id: 0 }], None)
+    }
+
+    /// The tally of a measurement that began so many seconds ago.
+    fn since(seconds: u64, plan: &Plan) -> Tally {
+        let begin = Instant::now().checked_sub(Duration::from_secs(seconds));
+        Tally { current: begin.map(|begin| (0, begin)), ..Tally::of(plan) }
+    }
+
+    #[test]
+    fn a_measurement_that_never_ends_is_noticed() {
+        let plan = plan(Length::Time(Duration::from_millis(30)));
+        let is_stuck = |seconds| since(seconds, &plan).stuck(&plan).is_some();
+        assert_eq!([is_stuck(0), is_stuck(30), is_stuck(40)], [false, false, true]);
         assert!(Tally::of(&plan).stuck(&plan).is_none());
+    }
+
+    #[test]
+    fn a_slow_measurement_is_not_stuck() {
+        // A round trip between threads that sleep takes some 80 µs.
+        let of_items = plan(Length::Items(600_000));
+        assert!(since(60, &of_items).stuck(&of_items).is_none());
+        let plan = plan(Length::Time(Duration::from_millis(30)));
+        let mut stopped = since(60, &plan);
+        stopped.forgive(Duration::from_secs(55));
+        assert!(stopped.stuck(&plan).is_none());
     }
 }

@@ -10,6 +10,7 @@ use super::ends::{self, Message, Rx};
 use super::error::{SendError, TrySendError};
 use super::{Receiver, YieldingRetries, open};
 use crate::memory::yield_now;
+use crate::unwind::quietly;
 
 /// A channel for the latest `capacity` messages: a send into a full channel drops the oldest one.
 ///
@@ -77,10 +78,15 @@ impl<T> Sender<T> {
             if Shared::with(&self.oldest, |end| end.queue.pop_if_full(&mut oldest)) {
                 self.tx.common().count_dropped();
             }
-            message = match self.tx.try_send(message) {
+            let not_sent = match self.tx.try_send(message) {
                 Ok(()) => return Ok(()),
-                Err(TrySendError::Disconnected(message)) => return Err(SendError(message)),
-                Err(TrySendError::Full(message)) => message,
+                Err(not_sent) => not_sent,
+            };
+            // A panic would lose the message that is not sent.
+            quietly(|| drop(oldest));
+            message = match not_sent {
+                TrySendError::Disconnected(message) => return Err(SendError(message)),
+                TrySendError::Full(message) => message,
             };
             // Another sender was faster, or a receiver is in the middle of its call.
             if !tries.again(true) {

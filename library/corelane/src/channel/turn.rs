@@ -2,6 +2,7 @@
 //! each other for ever.
 
 use crate::memory::{AtomicBool, Ordering};
+use crate::unwind::quietly;
 use crate::wait::bell::{Bell, Look};
 
 /// One turn at a time. Callers wait at the bell for the end of the turn.
@@ -32,6 +33,14 @@ impl Turns {
             Ok(_) => Look::Done(Turn(self)),
             Err(_) => Look::NotYet,
         }
+    }
+}
+
+impl Turn<'_> {
+    /// Ends the turn of a caller that has its room: a waker's panic would lose the room, and is
+    /// caught.
+    pub(super) fn end_and_catch(self) {
+        quietly(|| drop(self));
     }
 }
 

@@ -206,14 +206,16 @@ impl<T> Sender<T> {
         }
         let turns = &self.load.turns;
         let turn = self.tx.block(&turns.bell, until, || self.look_at(|| turns.look()))?;
-        let _turn = match turn {
+        let turn = match turn {
             Ok(turn) => turn,
             Err(closed) => return Some(Err(closed)),
         };
-        if let Look::Done(room) = self.look(weight) {
-            return Some(room);
-        }
-        self.tx.block(&self.load.room, until, || self.look(weight))
+        let room = match self.look(weight) {
+            Look::Done(room) => Some(room),
+            _ => self.tx.block(&self.load.room, until, || self.look(weight)),
+        };
+        turn.end_and_catch();
+        room
     }
 
     /// Sends a message, in a task. Waits while there is no room for its weight.
@@ -240,7 +242,11 @@ impl<T> Sender<T> {
         });
         match begun.await? {
             Begun::Room(room) => Ok(room),
-            Begun::Turn(_turn) => wait_at(&self.load.room, || self.look(weight)).await,
+            Begun::Turn(turn) => {
+                let room = wait_at(&self.load.room, || self.look(weight)).await;
+                turn.end_and_catch();
+                room
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
@@ -119,6 +119,45 @@ fn room_comes_back_if_a_destructor_panics() {
     tx.send(Panics).unwrap();
     let message = rx.recv().unwrap();
     assert!(catch_unwind(AssertUnwindSafe(|| drop(message))).is_err());
+    assert_eq!(tx.weight(), 0);
+}
+
+/// The end of a turn wakes a task whose waker panics: the message is sent, and its room comes back.
+#[test]
+fn room_is_not_lost_if_a_waker_panics() {
+    struct Panics;
+    impl Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            panic!("a waker");
+        }
+    }
+    let (tx, rx) = of_limit(1);
+    let panics = Waker::from(Arc::new(Panics));
+    let wait_for_turn = || {
+        let mut next = Box::pin(tx.send_async(1));
+        assert!(next.as_mut().poll(&mut Context::from_waker(&panics)).is_pending());
+        next
+    };
+
+    tx.send(1).unwrap();
+    let mut task = Box::pin(tx.send_async(1));
+    assert!(poll(&mut task, &woken()).is_pending());
+    let next = wait_for_turn();
+    drop(rx.recv());
+    assert_eq!(poll(&mut task, &woken()), Poll::Ready(Ok(())));
+    drop(next);
+
+    thread::scope(|s| {
+        let blocked = s.spawn(|| tx.send(1));
+        while tx.try_send(0).is_ok() {
+            thread::yield_now(); // until the thread has the turn
+        }
+        let next = wait_for_turn();
+        drop(rx.recv());
+        assert_eq!(blocked.join().unwrap(), Ok(()));
+        drop(next);
+    });
+    drop(rx);
     assert_eq!(tx.weight(), 0);
 }
 
