@@ -22,8 +22,8 @@ use crate::wait::bell::{Bell, Look};
 /// `select!`, timeouts and tasks.
 ///
 /// A message that is heavier than the limit is sent when no other one has room. Senders that wait
-/// take turns, so light messages don't keep a heavy one waiting for ever. Messages of weight 0 have
-/// no bound.
+/// take turns: no other message overtakes that of the sender that has the turn. Between two turns a
+/// sender that has just come may be first. The number of messages of weight 0 has no bound.
 ///
 /// ```
 /// use corelane::channel;
@@ -160,7 +160,8 @@ impl<T> Sender<T> {
         self.send_by(message, None).map_err(|error| SendError(error.into_inner()))
     }
 
-    /// Sends a message if there is room for its weight now, and no sender waits.
+    /// Sends a message if there is room for its weight now, and no sender has the turn to wait for
+    /// room.
     ///
     /// # Errors
     ///
@@ -220,7 +221,8 @@ impl<T> Sender<T> {
 
     /// Sends a message, in a task. Waits while there is no room for its weight.
     ///
-    /// If the future is dropped before it is ready, the message is dropped, and is not sent.
+    /// If the future is dropped before it is ready, the message is dropped, and is not sent. A future
+    /// that waits may have the turn: while it is neither polled nor dropped, other senders wait.
     ///
     /// # Errors
     ///

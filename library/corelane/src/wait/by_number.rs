@@ -12,7 +12,8 @@ pub(super) struct ByNumber {
     /// In the order of their numbers. A sleeper that leaves before its turn leaves a gap. A list in
     /// one piece keeps its memory from one crowd to the next.
     others: VecDeque<(u64, Option<Waker>)>,
-    /// Gaps among the others: at most half of them, or [`MOST_GAPS`].
+    /// Gaps among the others. A sleeper that leaves closes them if they are more than half, and more
+    /// than [`MOST_GAPS`].
     gaps: usize,
     /// Number of the next sleeper.
     next: u64,
