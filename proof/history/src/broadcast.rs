@@ -73,8 +73,8 @@ struct Found {
     pop: Operation,
 }
 
-/// A consumer's way through the order.
-struct Way<'a> {
+/// How far a consumer is in the order.
+struct Progress<'a> {
     pushes: &'a Pushes,
     capacity: usize,
     order: &'a mut Vec<Option<Found>>,
@@ -89,7 +89,7 @@ pub(super) fn check(history: &History, capacity: usize) -> Result<(), Witness> {
     let pushes = Pushes::new(&history.logs);
     let mut order = Vec::new();
     for (thread, log) in history.logs.iter().enumerate() {
-        let mut way = Way { pushes: &pushes, capacity, order: &mut order, position: 0 };
+        let mut progress = Progress { pushes: &pushes, capacity, order: &mut order, position: 0 };
         let mut last = None;
         for (span, word) in log.operations() {
             let call = match word {
@@ -99,18 +99,18 @@ pub(super) fn check(history: &History, capacity: usize) -> Result<(), Witness> {
                 _ => continue,
             };
             let operation = Operation { thread, call, span };
-            way.step(operation)?;
+            progress.step(operation)?;
             last = Some(operation);
         }
         let all = pushes.called.len();
-        if let Some(last) = last.filter(|_| history.drained && way.position != all) {
+        if let Some(last) = last.filter(|_| history.drained && progress.position != all) {
             return Err(Witness { violation: Violation::Lost, operations: vec![last] });
         }
     }
     in_order(&pushes, order.into_iter().flatten())
 }
 
-impl Way<'_> {
+impl Progress<'_> {
     fn step(&mut self, operation: Operation) -> Result<(), Witness> {
         let span = operation.span;
         match operation.call {

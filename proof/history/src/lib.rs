@@ -93,8 +93,8 @@
 //! # Queues that overwrite
 //!
 //! With [`Rules::kept`] a push may drop the oldest items, as long as the `kept` newest items stay;
-//! it must drop items beyond the capacity. With [`Rules::drops_first`] its own item comes a moment later. An item that no consumer popped is then not a violation
-//! if `kept` items may be newer. The item is surely in the queue until the push of the last of
+//! it must drop items beyond the capacity. With [`Rules::drops_first`] its own item comes a moment
+//! later. An item that no consumer popped is then not a violation if `kept` items may be newer. The item is surely in the queue until the push of the last of
 //! these is called. With several consumers, one of them may have been taking the item when it was
 //! overwritten. Its call then returns another item or none: so for other consumers the item left
 //! the queue when that call began, or later. Busy answers are not noted, so the call is assumed to

@@ -50,7 +50,7 @@ pub(super) enum Word {
     Flush,
     /// A pop that has not returned.
     PopPending,
-    /// A pop that said that its consumer has missed so many items.
+    /// A pop that returned the number of items that its consumer has missed.
     Missed(u64),
 }
 

@@ -160,7 +160,7 @@ pub enum Call {
     Empty,
     /// A push that found the queue full.
     Full,
-    /// A pop that said that its consumer has missed so many items.
+    /// A pop that returned the number of items that its consumer has missed.
     Missed(u64),
 }
 

@@ -255,7 +255,7 @@ mod tests {
         Plan::of(vec![cell], vec![CoreId { id: 0 }], None)
     }
 
-    /// The tally of a measurement that began so many seconds ago.
+    /// The tally of a measurement that began this number of seconds ago.
     fn since(seconds: u64, plan: &Plan) -> Tally {
         let begin = Instant::now().checked_sub(Duration::from_secs(seconds));
         Tally { current: begin.map(|begin| (0, begin)), ..Tally::of(plan) }

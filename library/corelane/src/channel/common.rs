@@ -9,7 +9,7 @@ use core::iter;
 use super::ends::{Item, Kind, Message, Rx, Tx};
 use super::rendezvous::{Rendezvous, Waiting};
 use super::turn::Turns;
-use super::weighed::Load;
+use super::weighed::Weights;
 use crate::memory::{AtomicU64, Mutex, Ordering, yield_now};
 use crate::queue::TryPopError;
 use crate::unwind::{call_each, drop_each};
@@ -75,7 +75,7 @@ pub(super) enum Extra {
     /// Of channels of [`task::mpsc`](super::task::mpsc).
     OfTasks(Box<OfTasks>),
     /// Of [`weighed`](super::weighed()) channels. Each message has it, too.
-    Load(Arc<Load>),
+    Weights(Arc<Weights>),
 }
 
 impl Extra {
@@ -84,7 +84,7 @@ impl Extra {
         let bells = match self {
             Self::None => None,
             Self::OfTasks(of) => Some([&of.closed, &of.turns.bell]),
-            Self::Load(load) => Some([&load.room, &load.turns.bell]),
+            Self::Weights(weights) => Some([&weights.room, &weights.turns.bell]),
         };
         bells.into_iter().flatten()
     }

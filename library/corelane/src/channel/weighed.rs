@@ -43,13 +43,13 @@ use crate::wait::bell::{Bell, Look};
 ///
 /// If there is no memory.
 pub fn weighed<T>(limit: usize, weigh: fn(&T) -> usize) -> (Sender<T>, Receiver<Weighed<T>>) {
-    let load = Arc::new(Load::new(limit as u64));
-    let (tx, rx) = open_with(ends::unbounded(), Extra::Load(load.clone()));
-    (Sender { tx, weigh, load }, rx)
+    let weights = Arc::new(Weights::new(limit as u64));
+    let (tx, rx) = open_with(ends::unbounded(), Extra::Weights(weights.clone()));
+    (Sender { tx, weigh, weights }, rx)
 }
 
 /// The weight in a channel, and the bells of senders that wait for room.
-pub(super) struct Load {
+pub(super) struct Weights {
     limit: u64,
     /// Weight of all messages whose room has not come back.
     weight: AtomicU64,
@@ -58,7 +58,7 @@ pub(super) struct Load {
     pub(super) room: Bell,
 }
 
-impl Load {
+impl Weights {
     fn new(limit: u64) -> Self {
         let (turns, room) = (Turns::default(), Bell::default());
         Self { limit, weight: AtomicU64::new(0), turns, room }
@@ -76,7 +76,7 @@ impl Load {
             let taken =
                 self.weight.compare_exchange(before, after, Ordering::Relaxed, Ordering::Relaxed);
             match taken {
-                Ok(_) => return Some(Room { weight, load: self.clone() }),
+                Ok(_) => return Some(Room { weight, weights: self.clone() }),
                 Err(found) => before = found,
             }
         }
@@ -86,15 +86,15 @@ impl Load {
 /// Room for a message. It comes back when this is dropped.
 struct Room {
     weight: u64,
-    load: Arc<Load>,
+    weights: Arc<Weights>,
 }
 
 impl Drop for Room {
     fn drop(&mut self) {
         // Relaxed: only counted. The bell has a fence.
-        self.load.weight.fetch_add(self.weight.wrapping_neg(), Ordering::Relaxed);
+        self.weights.weight.fetch_add(self.weight.wrapping_neg(), Ordering::Relaxed);
         // A waker's panic would lose a message that is taken out.
-        self.load.room.ring_and_catch();
+        self.weights.room.ring_and_catch();
     }
 }
 
@@ -138,7 +138,7 @@ impl<T> DerefMut for Weighed<T> {
 pub struct Sender<T> {
     tx: super::Sender<Weighed<T>>,
     weigh: fn(&T) -> usize,
-    load: Arc<Load>,
+    weights: Arc<Weights>,
 }
 
 /// All receivers are gone, or the channel was closed.
@@ -205,7 +205,7 @@ impl<T> Sender<T> {
         if let Look::Done(room) = self.look_quickly(weight) {
             return Some(room);
         }
-        let turns = &self.load.turns;
+        let turns = &self.weights.turns;
         let turn = self.tx.block(&turns.bell, until, || self.look_at(|| turns.look()))?;
         let turn = match turn {
             Ok(turn) => turn,
@@ -213,7 +213,7 @@ impl<T> Sender<T> {
         };
         let room = match self.look(weight) {
             Look::Done(room) => Some(room),
-            _ => self.tx.block(&self.load.room, until, || self.look(weight)),
+            _ => self.tx.block(&self.weights.room, until, || self.look(weight)),
         };
         turn.end_and_catch();
         room
@@ -235,7 +235,7 @@ impl<T> Sender<T> {
     }
 
     async fn room(&self, weight: u64) -> Result<Room, Closed> {
-        let turns = &self.load.turns;
+        let turns = &self.weights.turns;
         let mut is_first = true;
         let begun = wait_at(&turns.bell, || match mem::take(&mut is_first) {
             true => self.look_quickly(weight).map(|room| room.map(Begun::Room)),
@@ -245,7 +245,7 @@ impl<T> Sender<T> {
         match begun.await? {
             Begun::Room(room) => Ok(room),
             Begun::Turn(turn) => {
-                let room = wait_at(&self.load.room, || self.look(weight)).await;
+                let room = wait_at(&self.weights.room, || self.look(weight)).await;
                 turn.end_and_catch();
                 room
             }
@@ -254,7 +254,7 @@ impl<T> Sender<T> {
 
     /// A look of a sender that has not waited: only if no other one waits.
     fn look_quickly(&self, weight: u64) -> Look<Result<Room, Closed>> {
-        match self.load.turns.is_free() || self.is_closed() {
+        match self.weights.turns.is_free() || self.is_closed() {
             true => self.look(weight),
             false => Look::NotYet,
         }
@@ -262,7 +262,7 @@ impl<T> Sender<T> {
 
     /// A look for room.
     fn look(&self, weight: u64) -> Look<Result<Room, Closed>> {
-        self.look_at(|| self.load.take(weight).map_or(Look::NotYet, Look::Done))
+        self.look_at(|| self.weights.take(weight).map_or(Look::NotYet, Look::Done))
     }
 
     fn look_at<R>(&self, look: impl FnOnce() -> Look<R>) -> Look<Result<R, Closed>> {
@@ -284,12 +284,12 @@ impl<T> Sender<T> {
     /// Weight of all messages in the channel, and of those that receivers have not dropped.
     pub fn weight(&self) -> usize {
         // Relaxed: only counted.
-        self.load.weight.load(Ordering::Relaxed) as usize
+        self.weights.weight.load(Ordering::Relaxed) as usize
     }
 
     /// The weight that the channel has room for.
     pub fn limit(&self) -> usize {
-        self.load.limit as usize
+        self.weights.limit as usize
     }
 
     /// Lets nothing be sent any more. Receivers get what was sent.
@@ -315,7 +315,7 @@ impl<T> Sender<T> {
 
 impl<T> Clone for Sender<T> {
     fn clone(&self) -> Self {
-        Self { tx: self.tx.clone(), weigh: self.weigh, load: self.load.clone() }
+        Self { tx: self.tx.clone(), weigh: self.weigh, weights: self.weights.clone() }
     }
 }
 

@@ -21,7 +21,7 @@ pub(super) struct ByNumber {
     oldest: u64,
 }
 
-/// So many gaps are never closed.
+/// Up to this number, gaps are left as they are.
 const MOST_GAPS: usize = 8;
 /// Places that keep their memory when no one sleeps.
 const KEPT: usize = 64;
