@@ -168,6 +168,7 @@ mod region;
 mod registry;
 #[cfg(feature = "literature")]
 pub mod ring;
+pub mod relaxed;
 pub mod rings;
 pub mod scq;
 pub mod segmented;

@@ -3,7 +3,8 @@
 /// Calls the macro `$with` once for each queue: `$with!(sides items id: Type)`.
 ///
 /// `sides` is `single` for a queue between one producer and one consumer, which lend their slots
-/// ([`SingleQueue`](crate::SingleQueue)), or `shared` for a queue whose handles may be cloned.
+/// ([`SingleQueue`](crate::SingleQueue)), `shared` for a queue whose handles may be cloned, or
+/// `relaxed` for such a queue whose items may leave [out of turn](crate::relaxed).
 /// `items` is `any` if it carries items of any type, `token` for [tokens](crate::slot::Token) only,
 /// `plain` for [plain data](crate::overwrite::Plain) only. `mcring-sane`, which starts a thread of
 /// its own and exists only to be measured, is not in the list.

@@ -226,6 +226,9 @@ fn registered() -> Vec<Queue> {
         (shared any $id:ident: $queue:ty) => {
             queues.push(Queue::shared::<$queue>());
         };
+        (relaxed any $id:ident: $queue:ty) => {
+            queues.push(Queue::shared::<$queue>());
+        };
         (shared plain $id:ident: $queue:ty) => {
             queues.push(Queue::shared_of_plain::<$queue>());
         };

@@ -90,6 +90,9 @@ fn ours() -> Vec<Subject> {
         (shared any $id:ident: $queue:ty) => {
             entries.push(shared::<u64, Parcel, $queue>("items of any type"))
         };
+        (relaxed any $id:ident: $queue:ty) => {
+            entries.push(shared::<u64, Parcel, $queue>("items of any type"))
+        };
         (shared token $id:ident: $queue:ty) => {
             entries.push(shared::<NonZeroU64, Parcel, $queue>("tokens in packed slots"))
         };

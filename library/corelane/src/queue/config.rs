@@ -28,6 +28,8 @@ pub struct Config {
     pub block: Option<usize>,
     /// Slots of a partition between the producer and the consumer, if not the algorithm's default.
     pub distance: Option<usize>,
+    /// The k of k-FIFO, if not the algorithm's default.
+    pub relaxation: Option<usize>,
     /// Whether a push must fail as soon as `capacity` items are inside.
     pub exact: bool,
     /// Number that the counters start at.
@@ -44,6 +46,8 @@ pub(crate) enum ConfigOption {
     Block,
     Distance,
     Exact,
+    #[cfg_attr(not(feature = "literature"), expect(dead_code, reason = "only relaxed queues have it"))]
+    Relaxation,
 }
 
 impl Config {
@@ -56,6 +60,7 @@ impl Config {
             batch: None,
             block: None,
             distance: None,
+            relaxation: None,
             exact: false,
             first: 0,
             lenient: false,
@@ -84,6 +89,7 @@ impl Config {
             (ConfigOption::Batch, self.batch.is_some(), "batch"),
             (ConfigOption::Block, self.block.is_some(), "block"),
             (ConfigOption::Distance, self.distance.is_some(), "distance"),
+            (ConfigOption::Relaxation, self.relaxation.is_some(), "relaxation"),
         ];
         match others.into_iter().find(|&(knob, is_given, _)| refused(knob, is_given)) {
             Some((.., option)) if !self.lenient => Err(CapacityError::Unused { option }),
@@ -125,6 +131,16 @@ impl Config {
     /// The queue's page has the default and the bounds of a value.
     pub const fn distance(mut self, slots: usize) -> Self {
         self.distance = Some(slots);
+        self
+    }
+
+    /// How far items may leave out of turn, in the [relaxed](crate::relaxed) queues: a pop takes one
+    /// of the `k` oldest items. 1 is first in, first out. Other queues refuse it, as
+    /// [`batch`](Self::batch).
+    ///
+    /// Each queue's page has its default and the bounds of a value.
+    pub const fn relaxation(mut self, k: usize) -> Self {
+        self.relaxation = Some(k);
         self
     }
 

@@ -364,6 +364,14 @@ pub trait Consumer {
         Backing::Heap
     }
 
+    /// The k of k-FIFO: a pop takes one of the k oldest items. 1 means first in, first out, and
+    /// `usize::MAX` that there is no bound.
+    ///
+    /// Only [relaxed](crate::relaxed) queues have another k than 1.
+    fn relaxation(&self) -> usize {
+        1
+    }
+
     /// Number of overwritten items that this handle has counted: each lost item is counted by one
     /// consumer. 0 for queues that don't [overwrite](crate::overwrite).
     fn lost(&self) -> u64 {

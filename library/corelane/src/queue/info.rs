@@ -139,6 +139,9 @@ pub struct Info {
     pub bounded: bool,
     /// Whether a push overwrites items that were not popped in time.
     pub overwrites: bool,
+    /// Whether items may leave out of turn, also if no call is unfinished:
+    /// [`Consumer::relaxation`](crate::Consumer::relaxation) says how far.
+    pub relaxed: bool,
     /// Whether a call spins until earlier calls of its side are finished. Then a thread that loses
     /// its core in the middle of a call makes the other threads of its side spin.
     pub takes_turns: bool,
@@ -162,6 +165,7 @@ impl Info {
         delayed: false,
         bounded: true,
         overwrites: false,
+        relaxed: false,
         takes_turns: false,
         capacity: "n, rounded up to a power of two",
         choose: "",

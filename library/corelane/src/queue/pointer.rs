@@ -90,6 +90,10 @@ macro_rules! pass_on {
 
         pass_on!(both: $self => $inner);
 
+        fn relaxation(&$self) -> usize {
+            $inner.relaxation()
+        }
+
         fn lost(&$self) -> u64 {
             $inner.lost()
         }

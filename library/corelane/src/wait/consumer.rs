@@ -262,6 +262,10 @@ impl<C: queue::Consumer, B: Bells> queue::Consumer for Consumer<C, B> {
         self.queue.backing()
     }
 
+    fn relaxation(&self) -> usize {
+        self.queue.relaxation()
+    }
+
     fn lost(&self) -> u64 {
         self.queue.lost()
     }

@@ -63,6 +63,7 @@ macro_rules! queue {
             shared_token! { $queue }
         }
     };
+    (relaxed any $name:ident: $queue:ty) => {};
     (shared plain $name:ident: $queue:ty) => {};
 }
 

@@ -254,6 +254,7 @@ pub fn all_subjects() -> Vec<HistorySubject> {
         (shared token $name:ident: $queue:ty) => {
             subjects.push(HistorySubject::shared(Any::<NonZeroU64>::of::<$queue>()));
         };
+        (relaxed any $name:ident: $queue:ty) => {};
         (shared plain bbq_drop_old: $queue:ty) => {
             subjects
                 .push(overwriting::<$queue>(block::overwriting::Producer::kept, Rules::default()));

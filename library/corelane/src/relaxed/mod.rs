@@ -1,0 +1,14 @@
+//! Queues whose items may leave out of turn, so that many threads don't wait for each other.
+//!
+//! In a first-in, first-out queue all threads of a side agree on the order of all items. On tens of
+//! cores this agreement is what an item costs. A relaxed queue lets threads agree seldom, and bounds
+//! or measures what that does to the order.
+//!
+//! # Terms
+//!
+//! - The *rank error* of an item that leaves is the number of older items that are still inside. An
+//!   item is older if its push had returned before the push of the other item began.
+//! - The *delay* of an item is the number of younger items that left before it.
+//! - A queue is *k-FIFO* if each pop takes one of the k oldest items: no rank error and no delay is
+//!   k or more. [`Config::relaxation`](crate::Config::relaxation) sets k, and
+//!   [`Consumer::relaxation`](crate::Consumer::relaxation) tells it. 1-FIFO is first in, first out.
