@@ -92,20 +92,20 @@
 //! With [`Rules::k`] above 0, a pop takes one of the k + 1 oldest items, so that k = 0 is the plain
 //! queue. This is the k-out-of-order relaxation of Henzinger, Kirsch, Payer, Sezgin, Sokolova
 //! (*Quantitative Relaxation of Concurrent Data Structures*, POPL 2013). In addition, at most k
-//! younger items leave before an item: the [delay](corelane::relaxed) has the same bound as the rank
-//! error. The library's k-FIFO is `Rules::k` + 1.
+//! younger items leave before an item: the [delay](corelane::relaxed) has the same bound as the
+//! rank error. The library's k-FIFO is `Rules::k` + 1.
 //!
 //! An item overtook another if the other's push precedes its push, and its pop precedes the other's
 //! pop, or the other was never popped. Such pairs are the same in every order of the operations. So
-//! an item that more than k items overtook, or that overtook more than k items, excludes all orders.
-//! The monitor counts pairs of one kind of precedence at a time, and looks at each item alone: it may
-//! miss a violation that only several items together show. With one producer and one consumer no
-//! pair is missed.
+//! an item that more than k items overtook, or that overtook more than k items, excludes all
+//! orders. The monitor counts pairs of one kind of precedence at a time, and looks at each item
+//! alone: it may miss a violation that only several items together show. With one producer and one
+//! consumer no pair of popped items is missed.
 //!
 //! With [`Rules::relaxed`] answers are relaxed as well: empty is false only if one item was in the
-//! queue for the whole call, and full is not checked. A relaxed queue may say full while another call
-//! is unfinished, and the notes don't tell when no call was: they lack busy answers. A queue that says
-//! full for ever is stuck.
+//! queue for the whole call, and full is not checked. A relaxed queue may say full while another
+//! call is unfinished, and the notes don't tell when no call was: they lack busy answers. A queue
+//! that says full for ever is stuck.
 //!
 //! [`Disorder`] is not a decision but a measure: how far items left out of turn.
 //!
@@ -143,11 +143,11 @@
 //! # Cost
 //!
 //! All passes are linear except the sorts. Each thread's stamps are a sorted run, so a sort takes
-//! O(n log p) for p threads, at most O(n log n). Relaxed order adds a factor log k, and doubles the passes. Each full
-//! answer costs a few binary searches, and some more for every push that is called meanwhile. Lee
-//! and Mathur (*Efficient Decrease-and-Conquer Linearizability Monitoring*, OOPSLA 2025) and
-//! Abdulla and others (*Efficient Linearizability Monitoring*, PLDI 2025) reach O(n log n) for
-//! unbounded queues in other ways.
+//! O(n log p) for p threads, at most O(n log n). Relaxed order adds a factor log k, and doubles the
+//! passes. Each full answer costs a few binary searches, and some more for every push that is
+//! called meanwhile. Lee and Mathur (*Efficient Decrease-and-Conquer Linearizability Monitoring*,
+//! OOPSLA 2025) and Abdulla and others (*Efficient Linearizability Monitoring*, PLDI 2025) reach
+//! O(n log n) for unbounded queues in other ways.
 
 mod broadcast;
 mod disorder;
