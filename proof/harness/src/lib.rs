@@ -7,6 +7,7 @@
 pub mod item;
 pub mod ledger;
 mod limited;
+pub mod loose;
 pub mod rng;
 mod subject;
 pub mod threads;

@@ -166,6 +166,10 @@ impl<C: Consumer> Consumer for Limited<C> {
         self.handle.is_closed()
     }
 
+    fn relaxation(&self) -> usize {
+        self.handle.relaxation()
+    }
+
     fn try_clone(&self) -> Option<Self> {
         self.handle.try_clone().map(|handle| self.like(handle))
     }

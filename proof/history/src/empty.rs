@@ -11,13 +11,14 @@ struct Island {
     end: u64,
 }
 
-/// An empty answer during whose call the queue can never have been empty.
-pub(super) fn false_empty(table: &Table) -> Option<Witness> {
+/// An empty answer during whose call the queue can never have been empty. If `relaxed`: an empty
+/// answer during whose whole call one item was in the queue.
+pub(super) fn false_empty(table: &Table, relaxed: bool) -> Option<Witness> {
     if table.empties.is_empty() {
         return None;
     }
     let by_visible = table.sorted_by(|id| table.visible(id));
-    let islands = islands(table, &by_visible);
+    let islands = islands(table, &by_visible, relaxed);
     let later = earliest_popped_later(table);
     table.empties.iter().find_map(|empty| {
         let reach = reach(&islands, empty.span.invoked);
@@ -26,16 +27,17 @@ pub(super) fn false_empty(table: &Table) -> Option<Witness> {
     })
 }
 
-/// The union of the times in which an item is surely there: from the time when it is visible to the
-/// call of its pop.
-fn islands(table: &Table, by_visible: &[Id]) -> Vec<Island> {
+/// The times in which an item is surely there: from the time when it is visible to the call of its
+/// pop. Their union; or, if `relaxed`, those that no earlier item's time contains.
+fn islands(table: &Table, by_visible: &[Id], relaxed: bool) -> Vec<Island> {
     let mut islands: Vec<Island> = Vec::new();
     for &id in by_visible {
         let (start, end) = (table.visible(id), table.stays_until(id));
         match islands.last_mut() {
             _ if end <= start => {}
+            Some(last) if end <= last.end => {}
             // This item is already there when the last one leaves.
-            Some(last) if start < last.end => last.end = last.end.max(end),
+            Some(last) if start < last.end && !relaxed => last.end = end,
             _ => islands.push(Island { start, end }),
         }
     }

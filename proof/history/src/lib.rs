@@ -38,6 +38,7 @@
 //! | [`Fresh`](Violation::Fresh), [`Early`](Violation::Early): popped and not pushed before | VFresh |
 //! | [`Repeated`](Violation::Repeated): popped twice | VRepet |
 //! | [`Order`](Violation::Order): a's push precedes b's push, and b is popped, but b's pop precedes a's pop, or a is never popped | VOrd |
+//! | [`Late`](Violation::Late): more items overtook an item than [may](#relaxed-queues) | |
 //! | [`FalseEmpty`](Violation::FalseEmpty): the times from an item's visibility to the call of its pop cover the call that answered empty | VWit |
 //! | [`Lost`](Violation::Lost): the queue was drained and an item is missing | VWit, for an empty answer after all operations |
 //! | [`Overfull`](Violation::Overfull): more items were surely in the queue at one moment than fit | |
@@ -75,11 +76,7 @@
 //! The monitor may miss, with *several producers or consumers*: cycles of more than two items among
 //! operations that share intervals; and full answers that are each possible, but contradict each
 //! other, empty answers, or the order of items. With a pending pop it may miss that the pop has
-//! taken only one item. With [`Rules::k`] above 0, each pop is checked against the items that it
-//! surely overtook, one kind of precedence at a time, and not against the choices of other pops.
-//! The definition is the k-out-of-order relaxation of Henzinger, Kirsch, Payer, Sezgin, Sokolova
-//! (*Quantitative Relaxation of Concurrent Data Structures*, POPL 2013): a pop takes one of the k +
-//! 1 oldest items, so that k = 0 is the plain queue.
+//! taken only one item. What it may miss of relaxed queues is said [below](#relaxed-queues).
 //!
 //! The tests compare all this with an exhaustive search.
 //!
@@ -89,6 +86,28 @@
 //! [`FalseClosed`](Violation::FalseClosed). `Stuck` is not proved, but the result of patience: a
 //! thread has slept a thousand times without progress, and all other threads have left, or have
 //! slept half as often in that time. So the thread was not just waiting for a core.
+//!
+//! # Relaxed queues
+//!
+//! With [`Rules::k`] above 0, a pop takes one of the k + 1 oldest items, so that k = 0 is the plain
+//! queue. This is the k-out-of-order relaxation of Henzinger, Kirsch, Payer, Sezgin, Sokolova
+//! (*Quantitative Relaxation of Concurrent Data Structures*, POPL 2013). In addition, at most k
+//! younger items leave before an item: the [delay](corelane::relaxed) has the same bound as the
+//! rank error. The library's k-FIFO is `Rules::k` + 1.
+//!
+//! An item overtook another if the other's push precedes its push, and its pop precedes the other's
+//! pop, or the other was never popped. Such pairs are the same in every order of the operations. So
+//! an item that more than k items overtook, or that overtook more than k items, excludes all
+//! orders. The monitor counts pairs of one kind of precedence at a time, and looks at each item
+//! alone: it may miss a violation that only several items together show. With one producer and one
+//! consumer no pair of popped items is missed.
+//!
+//! With [`Rules::relaxed`] answers are relaxed as well: empty is false only if one item was in the
+//! queue for the whole call, and full is not checked. A relaxed queue may say full while another
+//! call is unfinished, and the notes don't tell when no call was: they lack busy answers. A queue
+//! that says full for ever is stuck.
+//!
+//! [`Disorder`] is not a decision but a measure: how far items left out of turn.
 //!
 //! # Queues that overwrite
 //!
@@ -124,16 +143,18 @@
 //! # Cost
 //!
 //! All passes are linear except the sorts. Each thread's stamps are a sorted run, so a sort takes
-//! O(n log p) for p threads, at most O(n log n). Relaxed order adds a factor log k. Each full
-//! answer costs a few binary searches, and some more for every push that is called meanwhile. Lee
-//! and Mathur (*Efficient Decrease-and-Conquer Linearizability Monitoring*, OOPSLA 2025) and
-//! Abdulla and others (*Efficient Linearizability Monitoring*, PLDI 2025) reach O(n log n) for
-//! unbounded queues in other ways.
+//! O(n log p) for p threads, at most O(n log n). Relaxed order adds a factor log k, and doubles the
+//! passes. Each full answer costs a few binary searches, and some more for every push that is
+//! called meanwhile. Lee and Mathur (*Efficient Decrease-and-Conquer Linearizability Monitoring*,
+//! OOPSLA 2025) and Abdulla and others (*Efficient Linearizability Monitoring*, PLDI 2025) reach
+//! O(n log n) for unbounded queues in other ways.
 
 mod broadcast;
+mod disorder;
 mod drive;
 mod empty;
 mod full;
+mod late;
 mod log;
 mod monitor;
 mod order;
@@ -141,6 +162,7 @@ mod overwriting;
 mod table;
 mod witness;
 
+pub use disorder::{Disorder, Passage, Spread};
 pub use drive::{
     Clock, Finding, GoOn, HistorySubject, Pace, Plan, Recorder, Recording, Summary, Way,
     all_subjects, record, record_all, record_several,

@@ -102,6 +102,14 @@ pub struct Span {
 impl Span {
     /// The answer of an operation that has not returned.
     pub const PENDING: u64 = u64::MAX;
+
+    /// The interval of an operation that was never called.
+    pub const NEVER: Self = Self::at(Self::PENDING);
+
+    /// An operation that happened at this instant.
+    pub const fn at(time: u64) -> Self {
+        Self { invoked: time, answered: time }
+    }
 }
 
 /// The operations of one thread in their order, with stamps between them.

@@ -8,18 +8,18 @@ use super::witness::{Violation, Witness};
 
 /// The largest k + 1 keys so far, with their items.
 #[derive(Debug, Clone)]
-struct Largest {
+pub(super) struct Largest {
     k: usize,
     heap: BinaryHeap<Reverse<(u64, Id)>>,
 }
 
 impl Largest {
-    fn new(k: usize) -> Self {
+    pub(super) fn new(k: usize) -> Self {
         Self { k, heap: BinaryHeap::with_capacity(1) }
     }
 
     #[inline]
-    fn add(&mut self, key: u64, id: Id) {
+    pub(super) fn add(&mut self, key: u64, id: Id) {
         if self.heap.len() <= self.k {
             self.heap.push(Reverse((key, id)));
         } else if let Some(mut least) = self.heap.peek_mut()
@@ -29,9 +29,14 @@ impl Largest {
         }
     }
 
+    /// The items of these keys.
+    pub(super) fn ids(&self) -> impl Iterator<Item = Id> {
+        self.heap.iter().map(|Reverse((_, id))| *id)
+    }
+
     /// Whether more than k keys are larger than `limit`.
     #[inline]
-    fn all_exceed(&self, limit: u64) -> bool {
+    pub(super) fn all_exceed(&self, limit: u64) -> bool {
         self.heap.len() > self.k && self.heap.peek().is_some_and(|least| least.0.0 > limit)
     }
 }
@@ -42,6 +47,9 @@ impl Largest {
 /// none. One operation precedes another if it answers before the other is called, or if one thread
 /// calls both, in this order. There are four combinations. Each is counted in a pass of its own.
 pub(super) fn overtaking(table: &Table, k: usize) -> Option<Witness> {
+    if k >= table.pushes.len() {
+        return None;
+    }
     (0..table.threads())
         .find_map(|thread| {
             pushed_in_turn(table, k, thread)
@@ -57,7 +65,7 @@ fn pushed_in_turn(table: &Table, k: usize, thread: usize) -> Option<Witness> {
     for id in table.pushes_of(thread) {
         let id = id as Id;
         if table.pop(id).is_some_and(|pop| longest.all_exceed(pop.span.answered)) {
-            return Some(witness(table, longest, id));
+            return Some(overtook(table, &longest, id));
         }
         longest.add(table.stays_until(id), id);
     }
@@ -70,7 +78,7 @@ fn popped_in_turn(table: &Table, k: usize, thread: usize) -> Option<Witness> {
     for pop in table.pops[table.pops_of(thread)].iter().rev() {
         let push = table.push(pop.id);
         if earliest.all_exceed(!push.invoked) {
-            return Some(witness(table, earliest, pop.id));
+            return Some(overtook(table, &earliest, pop.id));
         }
         earliest.add(!push.answered, pop.id);
     }
@@ -83,7 +91,7 @@ fn both_in_turn(table: &Table, k: usize, thread: usize) -> Option<Witness> {
     for pop in table.pops[table.pops_of(thread)].iter().rev() {
         let first = &mut first[table.producer(pop.id)];
         if first.all_exceed(!u64::from(pop.id)) {
-            return Some(witness(table, first.clone(), pop.id));
+            return Some(overtook(table, first, pop.id));
         }
         first.add(!u64::from(pop.id), pop.id);
     }
@@ -105,14 +113,21 @@ fn apart(table: &Table, k: usize) -> Option<Witness> {
             longest.add(table.stays_until(older), older);
         }
         if table.pop(id).is_some_and(|pop| longest.all_exceed(pop.span.answered)) {
-            return Some(witness(table, longest, id));
+            return Some(overtook(table, &longest, id));
         }
     }
     None
 }
 
-fn witness(table: &Table, overtaken: Largest, by: Id) -> Witness {
-    let overtaken = overtaken.heap.into_iter().map(|Reverse((_, id))| id);
-    let operations = overtaken.chain([by]).flat_map(|id| table.show(id)).collect();
-    Witness { violation: Violation::Order, operations }
+fn overtook(table: &Table, overtaken: &Largest, by: Id) -> Witness {
+    witness(table, Violation::Order, overtaken.ids().chain([by]))
+}
+
+/// All operations of these items.
+pub(super) fn witness(
+    table: &Table,
+    violation: Violation,
+    ids: impl Iterator<Item = Id>,
+) -> Witness {
+    Witness { violation, operations: ids.flat_map(|id| table.show(id)).collect() }
 }

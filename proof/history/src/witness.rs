@@ -18,6 +18,9 @@ pub enum Violation {
     Lost,
     /// The last pop of the witness overtook all other items of the witness.
     Order,
+    /// The first item of the witness was popped, if at all, after all other items of the witness,
+    /// which were pushed after it.
+    Late,
     /// A pop said empty, although at every moment of its call an item was in the queue.
     FalseEmpty,
     /// A push said full, although there was always room.
@@ -103,6 +106,7 @@ impl fmt::Display for Violation {
             Self::Early => f.write_str("popped before it was pushed"),
             Self::Lost => f.write_str("pushed and never popped, though the queue was drained"),
             Self::Order => f.write_str("out of order: an item overtook items pushed before it"),
+            Self::Late => f.write_str("too late: items pushed after an item overtook it"),
             Self::FalseEmpty => {
                 f.write_str("false empty: at every moment of the call some item was in the queue")
             }

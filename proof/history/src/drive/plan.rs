@@ -36,6 +36,8 @@ pub struct Plan {
     pub capacity: usize,
     /// Items that the algorithm handles as a group, if it is told.
     pub batch: Option<usize>,
+    /// The k of k-FIFO that a relaxed queue is asked for, if it is told.
+    pub relaxation: Option<usize>,
     /// First value of the counters.
     pub first: u64,
     /// Threads that push.
@@ -93,6 +95,8 @@ impl Plan {
             way: [Way::Single, Way::Iterators, Way::Chunks][one_of(&[0, 0, 1, 2])],
             pace: [Pace::Even, Pace::SlowProducer, Pace::SlowConsumer, Pace::Bursts]
                 [one_of(&[0, 1, 2, 3])],
+            relaxation: [None, Some(1), Some(2), Some(7), Some(32), Some(200)]
+                [one_of(&[0, 1, 2, 3, 4, 5])],
             one_core,
             seed,
         }

@@ -5,7 +5,8 @@ use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 
 use corelane::{
-    BoxedConsumer, BoxedProducer, Config, Info, Producer, Queue, Sides, block, for_each_queue,
+    BoxedConsumer, BoxedProducer, Config, Consumer, Info, Producer, Queue, Sides, block,
+    for_each_queue,
 };
 use corelane_harness::{Any, Item, Single, clones};
 
@@ -121,7 +122,7 @@ impl HistorySubject {
         let id = queue.info.id;
         let record = move |plan: &Plan| {
             let queues: Vec<_> = (0..plan.queues).map(|_| queue.open(config_of(plan))).collect();
-            let rules = queues.first().map(|(tx, _)| rules_of(&queue.info, tx));
+            let rules = queues.first().map(|(tx, rx)| rules_of(&queue.info, tx, rx));
             (rules.unwrap_or_default(), record_all(plan, queues))
         };
         Self { id, plan: Box::new(Plan::of_round), record: Box::new(record) }
@@ -132,9 +133,9 @@ impl HistorySubject {
         let Info { id, sides, .. } = queue.info;
         let record = move |plan: &Plan| {
             let shape = (plan.producers, plan.consumers);
-            let queues: Vec<_> =
-                (0..plan.queues).map(|_| queue.handles(config_of(plan), shape)).collect();
-            let rules = queues.first().map(|(txs, _)| rules_of(&queue.info, &txs[0]));
+            let config = config_of_any(plan, &queue);
+            let queues: Vec<_> = (0..plan.queues).map(|_| queue.handles(config, shape)).collect();
+            let rules = queues.first().map(|(txs, rxs)| rules_of(&queue.info, &txs[0], &rxs[0]));
             (rules.unwrap_or_default(), record_several(plan, queues))
         };
         let plan = move |round| Plan::of_sides(round, sides);
@@ -208,9 +209,10 @@ fn broadcasting() -> HistorySubject {
             clones(queue, (plan.producers, plan.consumers))
         };
         let queues: Vec<_> = (0..plan.queues).map(queue).collect();
-        let rules = queues
-            .first()
-            .map(|(txs, _)| Rules { broadcasts: true, ..rules_of(&Broadcast::INFO, &txs[0]) });
+        let rules = queues.first().map(|(txs, rxs)| {
+            let rules = rules_of(&Broadcast::INFO, &txs[0], &rxs[0]);
+            Rules { broadcasts: true, ..rules }
+        });
         (rules.unwrap_or_default(), play(plan, queues, (push_slice, pop_or_miss)))
     };
     // By the only calls that tell what was missed.
@@ -230,10 +232,19 @@ fn config_of(plan: &Plan) -> Config {
     plan.batch.map_or(config, |batch| config.grouped(batch))
 }
 
+/// A queue as planned. A relaxed queue that refuses the planned relaxation has its own.
+fn config_of_any<T: Send + 'static>(plan: &Plan, queue: &Any<T>) -> Config {
+    let config = config_of(plan);
+    let Some(k) = plan.relaxation.filter(|_| queue.info.relaxed) else { return config };
+    let relaxed = config.relaxation(k).lenient();
+    if queue.try_open(relaxed).is_ok() { relaxed } else { config }
+}
+
 /// The rules of a queue.
-fn rules_of(info: &Info, tx: &impl Producer) -> Rules {
+fn rules_of(info: &Info, tx: &impl Producer, rx: &impl Consumer) -> Rules {
     let (slots, capacity, delayed) = (Some(tx.slots()), tx.capacity(), info.delayed);
-    Rules { slots, capacity, delayed, ..Rules::default() }
+    let (k, relaxed) = (rx.relaxation() - 1, info.relaxed);
+    Rules { slots, capacity, delayed, k, relaxed, ..Rules::default() }
 }
 
 /// Every registered queue, and channels that are more than a queue that waits.
@@ -254,7 +265,9 @@ pub fn all_subjects() -> Vec<HistorySubject> {
         (shared token $name:ident: $queue:ty) => {
             subjects.push(HistorySubject::shared(Any::<NonZeroU64>::of::<$queue>()));
         };
-        (relaxed any $name:ident: $queue:ty) => {};
+        (relaxed any $name:ident: $queue:ty) => {
+            subjects.push(HistorySubject::shared(Any::<u64>::of::<$queue>()));
+        };
         (shared plain bbq_drop_old: $queue:ty) => {
             subjects
                 .push(overwriting::<$queue>(block::overwriting::Producer::kept, Rules::default()));

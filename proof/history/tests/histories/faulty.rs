@@ -141,6 +141,7 @@ fn recorded(plan: &Plan, [producer, consumer]: [Fault; 2]) -> (Recording, Rules)
 const PLAN: Plan = Plan {
     capacity: 64,
     batch: None,
+    relaxation: None,
     first: 0,
     producers: 1,
     consumers: 1,

@@ -73,6 +73,8 @@ struct Held {
     shown: bool,
     /// Whether its push has answered, so that the item must be there.
     certain: bool,
+    /// How many younger items have been popped.
+    passed: usize,
 }
 
 /// Whether a queue can execute the operations in some order, each within its interval.
@@ -119,7 +121,7 @@ fn after(ops: &[Made], index: usize, rules: &Rules, queue: &[Held]) -> Vec<Vec<H
             let sequence = ops[..index].iter().filter(mine).count() as u64;
             let certain = op.span.answered != Span::PENDING;
             let value = item(op.thread, sequence);
-            queue.push(Held { value, shown: !rules.delayed, certain });
+            queue.push(Held { value, shown: !rules.delayed, certain, passed: 0 });
             match rules.kept {
                 Some(kept) => overwritten(&queue, kept.min(queue.len())..=slots),
                 None => only_if(queue.len() <= slots, queue),
@@ -127,9 +129,7 @@ fn after(ops: &[Made], index: usize, rules: &Rules, queue: &[Held]) -> Vec<Vec<H
         }
         Do::Pop(value) => {
             let place = queue.iter().position(|held| held.value == value);
-            let Some(place) = place.filter(|&place| place <= rules.k) else { return vec![] };
-            queue.remove(place);
-            vec![queue]
+            place.and_then(|place| without(&queue, place, rules.k)).into_iter().collect()
         }
         Do::Empty => only_if(!queue.iter().any(|held| held.shown), queue),
         Do::Full => only_if(queue.len() >= rules.capacity, queue),
@@ -139,15 +139,20 @@ fn after(ops: &[Made], index: usize, rules: &Rules, queue: &[Held]) -> Vec<Vec<H
             vec![queue]
         }
         Do::PopPending => {
-            let without = |place| {
-                let mut queue = queue.clone();
-                queue.remove(place);
-                queue
-            };
-            (0..queue.len().min(rules.k + 1)).map(without).collect()
+            (0..queue.len()).filter_map(|place| without(&queue, place, rules.k)).collect()
         }
         Do::Missed(_) => vec![],
     }
+}
+
+/// The queue after a pop of the item at this place, if no item is passed over more than `k` times
+/// and the pop passes over no more than `k` items.
+fn without(queue: &[Held], place: usize, k: usize) -> Option<Vec<Held>> {
+    let mut queue = queue.to_vec();
+    queue[..place].iter_mut().for_each(|held| held.passed += 1);
+    let is_allowed = place <= k && queue[..place].iter().all(|held| held.passed <= k);
+    queue.remove(place);
+    is_allowed.then_some(queue)
 }
 
 /// The possible contents of a queue after it has overwritten items, if it keeps a number of items

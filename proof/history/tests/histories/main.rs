@@ -2,11 +2,13 @@
 
 mod broadcast;
 mod broken;
+mod disorder;
 mod faulty;
 mod made;
 mod overwriting;
 mod patterns;
 mod queues;
+mod relaxed;
 mod relaxed_tail;
 mod search;
 mod several;

@@ -33,6 +33,7 @@ const FIFO: Rules = Rules {
     capacity: 0,
     delayed: false,
     k: 0,
+    relaxed: false,
     kept: None,
     voids: false,
     drops_first: false,
@@ -116,6 +117,43 @@ fn out_of_order_by_k() {
     assert_eq!(relaxed(2), None);
 }
 
+/// An item that is popped after all others, each of which overtakes only this one.
+#[test]
+fn too_late_by_k() {
+    let pushes = [push(0, 0, 1), push(0, 2, 3), push(0, 4, 5), push(0, 6, 7)];
+    let relaxed = |pops: &[Made], k| {
+        let operations = [&pushes[..], pops].concat();
+        found(&operations, Rules { k, ..FIFO }, false)
+    };
+    let first_last = [pop(0, 1, 8, 9), pop(0, 2, 10, 11), pop(0, 3, 12, 13), pop(0, 0, 14, 15)];
+    assert_eq!(relaxed(&first_last, 1), Some((Violation::Late, 6)), "two of three are shown");
+    assert_eq!(relaxed(&first_last, 2), Some((Violation::Late, 8)));
+    assert_eq!(relaxed(&first_last, 3), None);
+    assert_eq!(relaxed(&first_last[..3], 2), Some((Violation::Late, 7)), "it is never popped");
+    assert_eq!(relaxed(&first_last[..2], 2), None);
+}
+
+/// The same with a producer for each item, and with a consumer for each.
+#[test]
+fn too_late_by_k_for_several() {
+    let pushes = |answered| (0..4).map(move |n| push(n, 10 * n as u64, 10 * n as u64 + answered));
+    let pops = |answered| {
+        let pop = move |(place, n): (u64, usize)| {
+            let begin = 100 + 10 * place;
+            made(10 + n, Do::Pop(item(n, 0)), begin, begin + answered)
+        };
+        (0..).zip([1, 2, 3, 0]).map(pop)
+    };
+    let relaxed = |pushed, popped, k| {
+        let operations: Vec<_> = pushes(pushed).chain(pops(popped)).collect();
+        found(&operations, Rules { k, ..FIFO }, true)
+    };
+    assert_eq!(relaxed(9, 9, 2), Some((Violation::Late, 8)));
+    assert_eq!(relaxed(9, 9, 3), None);
+    assert_eq!(relaxed(10, 9, 2), None, "the second push may have been the first");
+    assert_eq!(relaxed(9, 10, 2), None, "the last but one pop may have been the last");
+}
+
 #[test]
 fn lost_behind_an_unfinished_push() {
     let rules = |voids| Rules { slots: Some(3), kept: Some(3), voids, ..FIFO };
@@ -153,6 +191,32 @@ fn false_empty() {
     assert_eq!(found(&alone, FIFO, true), Some((Violation::FalseEmpty, 3)));
     let concurrent = [push(0, 0, 2), empty(2, 3), pop(0, 0, 3, 4)];
     assert_eq!(found(&concurrent, FIFO, true), None);
+}
+
+/// A relaxed queue may say empty if each item comes or leaves during the call.
+#[test]
+fn false_empty_of_a_relaxed_queue() {
+    let relaxed = Rules { relaxed: true, ..FIFO };
+    assert_eq!(found(&relay(7), relaxed, true), None);
+    let alone = |called| [push(0, 0, 1), empty(2, 4), pop(0, 0, called, 9)];
+    assert_eq!(found(&alone(5), relaxed, true), Some((Violation::FalseEmpty, 3)));
+    let by_other = |called| [push(0, 0, 1), empty(2, 4), made(8, Do::Pop(item(0, 0)), called, 9)];
+    assert_eq!(found(&by_other(5), relaxed, true), Some((Violation::FalseEmpty, 3)));
+    assert_eq!(found(&by_other(4), relaxed, true), None);
+    // Another item that comes earlier and leaves earlier changes nothing.
+    let two = [&[push(1, 0, 1), made(7, Do::Pop(item(1, 0)), 2, 3)][..], &by_other(5)].concat();
+    assert_eq!(found(&two, relaxed, true), Some((Violation::FalseEmpty, 3)));
+}
+
+/// A relaxed queue may say full while other calls are unfinished, but never holds too many items.
+#[test]
+fn false_full_of_a_relaxed_queue() {
+    let relaxed = Rules { relaxed: true, ..TWO };
+    let full_at_one = [push(0, 0, 1), full(2, 3), pop(0, 0, 4, 5)];
+    assert_eq!(found(&full_at_one, relaxed, true), None);
+    let three = [push(0, 0, 1), push(0, 2, 3), push(0, 4, 5)];
+    let overfull = found(&three, relaxed, false).map(|(violation, _)| violation);
+    assert!(matches!(overfull, Some(Violation::Overfull { items: 3, .. })), "{overfull:?}");
 }
 
 /// The same thread pops the item after its empty answer, in the same interval.
