@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 use coherence::Time;
 
 use crate::failure::Failure;
+use crate::passages::{Journey, Passages};
 use crate::team::Team;
 
 /// The phase of a run.
@@ -35,6 +36,7 @@ pub struct TeamAccount {
     pushed: Vec<Cell<u64>>,
     /// How often each item was popped, by producer and number.
     times: RefCell<Vec<Vec<u8>>>,
+    passages: Passages,
     /// Items that were overwritten.
     lost: Cell<u64>,
     /// The first failure.
@@ -73,6 +75,7 @@ impl TeamAccount {
             end: Cell::default(),
             pushed: vec![Cell::default(); producers],
             times: RefCell::new(vec![Vec::new(); producers]),
+            passages: Passages::new(producers),
             lost: Cell::default(),
             wrong: RefCell::default(),
         }
@@ -108,8 +111,10 @@ impl TeamAccount {
         }
     }
 
-    /// A producer has pushed an item.
-    pub fn pushes_one(&self) {
+    /// A producer has pushed an item, at this time.
+    pub fn pushes_one(&self, number: u64, now: Time) {
+        let (producer, item) = parts(number);
+        self.passages.came(producer, item, now);
         if self.overwrites {
             self.counted.set(self.counted.get() + 1);
         }
@@ -120,9 +125,11 @@ impl TeamAccount {
         self.pushed[producer].set(items);
     }
 
-    /// A consumer has popped `number`. `last` has its last item of each producer.
-    pub fn popped(&self, number: u64, last: &mut [Option<u64>]) {
+    /// A consumer has popped `number`, at this time. `last` has its last item of each producer, or
+    /// nothing if the queue is relaxed.
+    pub fn popped(&self, number: u64, now: Time, last: &mut [Option<u64>]) {
         let (producer, item) = parts(number);
+        self.passages.left(producer, item, now);
         if let Some(last) = last.get_mut(producer) {
             if *last >= Some(item) {
                 self.complain(Failure::Order { producer, item, after: last.unwrap_or_default() });
@@ -160,6 +167,13 @@ impl TeamAccount {
 
     fn complain(&self, failure: Failure) {
         self.wrong.borrow_mut().get_or_insert(failure);
+    }
+
+    /// How the counted items travelled.
+    pub(crate) fn journey(&self) -> Option<Journey> {
+        let (start, _) = self.start.get()?;
+        let (end, _) = self.end.get()?;
+        Some(self.passages.between(start, end))
     }
 
     /// The number of counted items, and the time in which they were counted. Fails unless each

@@ -153,13 +153,12 @@ impl Queue {
     ///
     /// If the queue doesn't allow so many threads, or the machine has fewer cores.
     pub fn team(&self, team: &Team) -> Result<TeamRun, Failure> {
-        let overwrites = self.info.overwrites;
         match self.made {
             Made::Single { numbers, .. } | Made::Shared { numbers, .. } => {
-                team::run(team, several::open(team, numbers), overwrites)
+                team::run(team, several::open(team, numbers), &self.info)
             }
             Made::Packed { numbers, .. } => {
-                team::run(team, several::open(team, numbers), overwrites)
+                team::run(team, several::open(team, numbers), &self.info)
             }
         }
     }

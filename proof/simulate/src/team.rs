@@ -9,11 +9,12 @@ use std::rc::Rc;
 use coherence::{
     Chance, CoreReport, Machine, Report, Simulation, Time, compute, count, now, pause,
 };
-use corelane_sim::{BoxedConsumer, BoxedProducer, Built, Config, Consumer, Producer};
+use corelane_sim::{BoxedConsumer, BoxedProducer, Built, Config, Consumer, Info, Producer};
 
 use crate::account::{Phase, TeamAccount, number};
 use crate::failure::Failure;
 use crate::item::Item;
+use crate::passages::Journey;
 pub use seats::seats;
 
 /// The task of the threads, and their cores.
@@ -31,6 +32,8 @@ pub struct Team {
     pub seed: u64,
     /// Items that the queue must hold.
     pub capacity: usize,
+    /// The k of the queue, if it is relaxed. `None` is its default.
+    pub relaxation: Option<usize>,
     /// The time that the instructions of a push or a pop take besides their accesses.
     pub call: Time,
     /// Items that are popped before counting starts: at least one, better so many that the queue's
@@ -55,6 +58,8 @@ pub enum Workload {
 
 /// Most turns of a spin loop between two attempts of a thread.
 const LONGEST_PAUSE: u64 = 16;
+/// When items are popped after the simulation.
+const AFTERWARDS: Time = Time::ps(u64::MAX);
 /// Most turns of the busy loop.
 const MOST_TURNS: u64 = 100;
 /// The time of a turn: about a cycle.
@@ -70,6 +75,7 @@ impl Team {
             workload: Workload::Simple,
             seed: 1,
             capacity: 4096,
+            relaxation: None,
             call: Time::ZERO,
             warm_up: 8192,
             items: 8192,
@@ -79,7 +85,8 @@ impl Team {
 
     /// The queue's options.
     pub fn config(&self) -> Config {
-        Config::new(self.capacity)
+        let config = Config::new(self.capacity).lenient();
+        self.relaxation.map_or(config, |k| config.relaxation(k))
     }
 }
 
@@ -94,6 +101,8 @@ pub struct TeamRun {
     pub time: Time,
     /// Simulated accesses, including those that weren't counted.
     pub accesses: u64,
+    /// How these items travelled.
+    pub journey: Journey,
 }
 
 impl TeamRun {
@@ -120,22 +129,23 @@ pub struct Member {
     pub core: CoreReport,
 }
 
-/// Runs `team` with these handles, of a queue that may overwrite items.
+/// Runs `team` with these handles, of a queue with these properties.
 pub(crate) fn run<T: Item>(
     team: &Team,
     handles: Built<Vec<BoxedProducer<T>>, Vec<BoxedConsumer<T>>>,
-    overwrites: bool,
+    info: &Info,
 ) -> Result<TeamRun, Failure> {
     let (txs, rxs) = handles.map_err(Failure::Capacity)?;
     assert_eq!([txs.len(), rxs.len()], [team.producers, team.consumers], "threads of the queue");
-    let mut bench = Bench::new(team, overwrites);
+    let mut bench = Bench::new(team, info.overwrites);
     let [producers, consumers] = seats(team.producers, team.consumers);
     for ((producer, tx), core) in txs.into_iter().enumerate().zip(producers) {
         bench.spawn(core, move |mut thread| send(tx, producer, &mut thread));
     }
     let handed_in = Rc::new(RefCell::new(Vec::new()));
     for (rx, core) in rxs.into_iter().zip(consumers) {
-        let (last, handed_in) = (vec![None; team.producers], handed_in.clone());
+        let ordered = if info.relaxed { 0 } else { team.producers };
+        let (last, handed_in) = (vec![None; ordered], handed_in.clone());
         bench.spawn(core, move |mut thread| {
             let consumer = receive(rx, last, &mut thread);
             handed_in.borrow_mut().push(consumer);
@@ -147,7 +157,7 @@ pub(crate) fn run<T: Item>(
         let mut consumers = handed_in.borrow_mut();
         if let Some((rx, last)) = consumers.last_mut() {
             while let Ok(item) = rx.try_pop() {
-                account.popped(item.number(), last);
+                account.popped(item.number(), AFTERWARDS, last);
             }
         }
         account.lost(consumers.iter().map(|(rx, _)| rx.lost()).sum());
@@ -196,7 +206,9 @@ impl Bench {
         let Self { team, account, tallies, simulation } = self;
         let report = simulation.run().map_err(Failure::Stuck)?;
         drain();
+        let journey = account.journey();
         let (items, time) = account.settle()?;
+        let journey = journey.expect("the run was counted");
         let member = |(core, tally): &(usize, Rc<Tally>)| Member {
             items: tally.items.get(),
             failed: tally.failed.get(),
@@ -205,7 +217,7 @@ impl Bench {
         let mut producers: Vec<_> = tallies.iter().map(member).collect();
         let consumers = producers.split_off(team.producers);
         let accesses = report.accesses;
-        Ok(TeamRun { members: [producers, consumers], items, time, accesses })
+        Ok(TeamRun { members: [producers, consumers], items, time, accesses, journey })
     }
 }
 
@@ -273,7 +285,7 @@ fn send<T: Item>(mut tx: impl Producer<Item = T>, producer: usize, thread: &mut 
         thread.tried(succeeded);
         if succeeded {
             pushed += 1;
-            thread.account.pushes_one();
+            thread.account.pushes_one(number(producer, pushed - 1), now());
             thread.work();
         }
     }
@@ -293,7 +305,7 @@ fn receive<T: Item, C: Consumer<Item = T>>(
         let popped = rx.try_pop();
         thread.tried(popped.is_ok());
         if let Ok(item) = popped {
-            thread.account.popped(item.number(), &mut last);
+            thread.account.popped(item.number(), now(), &mut last);
             thread.work();
         }
     }

@@ -190,7 +190,7 @@ impl Thread {
         };
         let Ok(item) = got else { return false };
         match &mut self.last {
-            Some(last) => self.account.popped(item, last),
+            Some(last) => self.account.popped(item, now(), last),
             None => self.account.taken(item),
         }
         self.did(1, |tally| &tally.got);
