@@ -8,12 +8,14 @@ use crate::memory::{AtomicBool, AtomicU64, Cells, Ordering, is_before};
 use crate::pad::{APART, Padded};
 use crate::region::{Slots, array};
 
-/// Bits of a word below the turn: the count, and the flag.
-const TURN_AT: u32 = 17;
+/// Bits of a word below the turn: the count, and two flags.
+const TURN_AT: u32 = 18;
 /// The flag of [`Written::claimed`]: no producer claims another slot in this turn.
 pub const CLOSED: u64 = 1 << 16;
 /// The flag of [`Read::popped`]: a consumer has reserved the capsule.
 pub const RESERVED: u64 = 1 << 16;
+/// The flag of [`Read::popped`]: all items of the turn have been popped, and no more will come.
+pub const FINISHED: u64 = 1 << 17;
 /// The count of a word.
 const COUNT: u64 = (1 << 16) - 1;
 /// Most slots of a capsule.
@@ -68,6 +70,45 @@ struct Read {
     popped: AtomicU64,
 }
 
+/// What became of the first step of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Begun {
+    /// Producers may claim slots.
+    Open,
+    /// It is closed, because a consumer is still reading an item of an earlier turn.
+    Closed,
+    /// It is closed, because another producer has closed it.
+    ClosedByAnother,
+}
+
+/// What a consumer sees in a capsule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// So many items are left.
+    Items {
+        /// The word of `popped`.
+        popped: u64,
+        left: u64,
+    },
+    /// No item is left, and none will come.
+    Over {
+        /// The word of `popped`.
+        popped: u64,
+    },
+    /// No item, as far as this thread sees.
+    Nothing,
+}
+
+/// Counts of a group of capsules, over all its turns.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Group {
+    /// Capsules of which no slot will be claimed any more.
+    pub closed: Padded<AtomicU64>,
+    /// Capsules that are finished and were reserved.
+    pub finished: Padded<AtomicU64>,
+}
+
 /// One capsule.
 #[derive(Debug, Clone, Copy)]
 pub struct Capsule<'a> {
@@ -84,57 +125,90 @@ impl Capsule<'_> {
         claimed & CLOSED != 0 || count(claimed) as usize == self.emptied.len()
     }
 
-    /// Begins `turn`, with all slots empty. `false` if another producer has closed the capsule
-    /// already, or a consumer is still reading an item of an earlier turn: then the capsule is
-    /// closed and empty.
+    /// Begins `turn`, with all slots empty. Not if another producer has closed the capsule already,
+    /// or a consumer is still reading an item of an earlier turn: then the capsule is closed, and
+    /// empty.
     ///
     /// Only the producer that has allocated this turn calls it.
-    pub fn begin(self, turn: u64) -> bool {
+    pub fn begin(self, turn: u64) -> Begun {
         let Written { claimed, filled, used_before } = self.written;
-        // Relaxed, both: the tube orders what earlier producers did. A producer that closes the
-        // capsule changes the former.
+        // Relaxed, all: the tube orders what earlier producers did.
         let before = claimed.load(Ordering::Relaxed);
-        let is_closed = is_of(before, turn);
         let used = used_before.load(Ordering::Relaxed).max(count(filled.load(Ordering::Relaxed)));
+        let used_slots = &self.emptied[..used as usize];
         // Acquire ↔ Release in `is_read`: the item has been read.
-        let is_read = |slot: &AtomicBool| slot.load(Ordering::Acquire);
-        let is_free = self.emptied[..used as usize].iter().all(is_read);
+        let is_free = used_slots.iter().all(|slot| slot.load(Ordering::Acquire));
         used_before.store(if is_free { 0 } else { used }, Ordering::Relaxed);
         if is_free {
-            self.emptied[..used as usize]
-                .iter()
-                .for_each(|slot| slot.store(false, Ordering::Relaxed));
+            used_slots.iter().for_each(|slot| slot.store(false, Ordering::Relaxed));
         }
-        // Relaxed: see below.
         self.popped.store(word(turn), Ordering::Relaxed);
         filled.store(word(turn), Ordering::Relaxed);
         let begun = if is_free { word(turn) } else { word(turn) | CLOSED };
-        // Release ↔ Acquire in `Consumer::look`: the words of this turn. Release ↔ Acquire of the
-        // tube, too.
-        let is_begun = !is_closed
+        // Release ↔ Acquire in `look`: the words of this turn.
+        let is_changed = !is_of(before, turn)
             && claimed
                 .compare_exchange(before, begun, Ordering::Release, Ordering::Relaxed)
                 .is_ok();
-        is_begun && is_free
+        match (is_changed, is_free) {
+            (true, true) => Begun::Open,
+            (true, false) => Begun::Closed,
+            (false, _) => Begun::ClosedByAnother,
+        }
     }
 
-    /// No producer claims a slot of this turn from now on.
-    pub fn close(self, turn: u64) {
+    /// No producer claims a slot of this turn from now on. Whether this call has changed that.
+    pub fn close(self, turn: u64) -> bool {
         let claimed = &self.written.claimed;
         let mut found = claimed.load(Ordering::Relaxed);
         loop {
             let closed = match is_of(found, turn) {
-                true if self.is_final(found) => return,
+                true if self.is_final(found) => return false,
                 true => found | CLOSED,
                 // The producer of this turn has not begun it yet.
                 false if is_before(found, word(turn)) => word(turn) | CLOSED,
-                false => return,
+                false => return false,
             };
             match claimed.compare_exchange(found, closed, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => return,
+                Ok(_) => return true,
                 Err(now) => found = now,
             }
         }
+    }
+
+    /// What a consumer sees in `turn`.
+    pub fn look(self, turn: u64) -> Look {
+        // Acquire ↔ Release in `Consumer::claim`: `filled` is not less. Acquire ↔ Release in
+        // `set`: the capsule was reserved.
+        let popped = self.popped.load(Ordering::Acquire);
+        // Acquire ↔ Release in `Producer::fill`: the items.
+        let filled = self.written.filled.load(Ordering::Acquire);
+        if !is_of(popped, turn) || !is_of(filled, turn) {
+            return Look::Nothing;
+        }
+        if count(filled) > count(popped) {
+            return Look::Items { popped, left: count(filled) - count(popped) };
+        }
+        // Acquire ↔ Release in `begin`: see there.
+        let claimed = self.written.claimed.load(Ordering::Acquire);
+        let is_over =
+            is_of(claimed, turn) && self.is_final(claimed) && count(claimed) == count(popped);
+        if is_over { Look::Over { popped } } else { Look::Nothing }
+    }
+
+    /// Sets a flag of `popped`, if the capsule is in this turn. Whether this call has set the second
+    /// of both flags.
+    pub fn set(self, turn: u64, flag: u64) -> bool {
+        const BOTH: u64 = RESERVED | FINISHED;
+        let mut found = self.popped.load(Ordering::Relaxed);
+        while is_of(found, turn) && found & flag == 0 {
+            let new = found | flag;
+            match self.popped.compare_exchange(found, new, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return new & BOTH == BOTH,
+                Err(now) => found = now,
+            }
+        }
+        false
     }
 
     /// The item of slot number `index` has been read.
@@ -151,6 +225,8 @@ pub struct Shape {
     pub capsules: usize,
     /// Slots of a capsule.
     pub size: usize,
+    /// Capsules of a group.
+    pub group: usize,
     /// The first turn, a multiple of `capsules`.
     pub first: u64,
 }
@@ -163,6 +239,12 @@ impl Shape {
         let (read, flags) = Layout::new::<Read>().align_to(APART)?.extend(flags)?;
         let (all, read) = Layout::new::<Padded<Written>>().extend(read)?;
         Ok((all.pad_to_align(), read, read + flags))
+    }
+
+    /// The variables of all capsules, and where those of groups begin.
+    fn all_variables(self) -> Result<(Layout, usize), LayoutError> {
+        let groups = array(Layout::new::<Group>(), self.capsules / self.group)?;
+        array(self.variables()?.0, self.capsules)?.extend(groups)
     }
 
     /// Slots of all capsules.
@@ -179,6 +261,7 @@ pub struct Capsules<T> {
     /// Where a capsule's [`Read`] and its flags are.
     read: usize,
     flags: usize,
+    groups: NonNull<Group>,
     shape: Shape,
     cells: Cells<T>,
 }
@@ -219,6 +302,22 @@ impl<T> Capsules<T> {
         }
     }
 
+    /// The counts of the group of `turn`.
+    #[inline]
+    pub fn group(&self, turn: u64) -> &Group {
+        // SAFETY: there are so many groups, which live as long as the array.
+        unsafe { self.groups.add(self.index(turn) / self.shape.group).as_ref() }
+    }
+
+    /// Whether a count of the group of `turn` is as high as it becomes in this turn.
+    #[inline]
+    pub fn is_complete(&self, count: u64, turn: u64) -> bool {
+        let Shape { capsules, group, .. } = self.shape;
+        let laps = (turn / capsules as u64).wrapping_add(1);
+        // Without the upper bits, which differ when turns have wrapped.
+        count.wrapping_sub(laps.wrapping_mul(group as u64)) << (capsules / group).ilog2() == 0
+    }
+
     /// The position of a slot of a capsule among all slots.
     #[inline]
     pub fn position(&self, index: usize, slot: u64) -> u64 {
@@ -246,7 +345,7 @@ impl<T> Slots for Capsules<T> {
     }
 
     fn variables(shape: Shape) -> Result<Layout, LayoutError> {
-        array(shape.variables()?.0, shape.capsules)
+        Ok(shape.all_variables()?.0)
     }
 
     unsafe fn init(variables: NonNull<u8>, slots: NonNull<u8>, shape: Shape) -> Self {
@@ -261,15 +360,25 @@ impl<T> Slots for Capsules<T> {
             unsafe {
                 let capsule = variables.add(index * one.size());
                 capsule.cast().write(Padded(written));
-                capsule.add(read).cast().write(Read { popped: new(RESERVED) });
+                capsule.add(read).cast().write(Read { popped: new(RESERVED | FINISHED) });
                 for slot in 0..shape.size {
                     capsule.add(flags).cast::<AtomicBool>().add(slot).write(AtomicBool::new(false));
                 }
             }
         }
+        let (_, groups) = shape.all_variables().expect("as above");
+        // As if all earlier laps had been used.
+        let laps = shape.first / shape.capsules as u64;
+        let new = || Padded(AtomicU64::new(laps.wrapping_mul(shape.group as u64)));
         // SAFETY: the caller's contract.
-        let cells = unsafe { Cells::init(variables, slots, shape.slots()) };
-        Self { base: variables, stride: one.size(), read, flags, shape, cells }
+        unsafe {
+            let groups = variables.add(groups).cast();
+            for group in 0..shape.capsules / shape.group {
+                groups.add(group).write(Group { closed: new(), finished: new() });
+            }
+            let cells = Cells::init(variables, slots, shape.slots());
+            Self { base: variables, stride: one.size(), read, flags, groups, shape, cells }
+        }
     }
 
     unsafe fn finish(&self) {
@@ -283,6 +392,10 @@ impl<T> Slots for Capsules<T> {
                     capsule.add(self.flags).cast::<AtomicBool>().add(slot).drop_in_place();
                 }
             }
+        }
+        for group in 0..self.shape.capsules / self.shape.group {
+            // SAFETY: as above.
+            unsafe { self.groups.add(group).drop_in_place() };
         }
     }
 }

@@ -69,11 +69,12 @@ use core::cell::Cell;
 use core::marker::PhantomData;
 
 use super::capsule::{
-    Capsule, Capsules, MOST_SLOTS, NO_WORD, RESERVED, Shape, count, is_of, turn_of, word,
+    Begun, Capsule, Capsules, FINISHED, Look, MOST_SLOTS, NO_WORD, RESERVED, Shape, count, is_of,
+    turn_of, word,
 };
 use super::tube::{Tube, TubeConsumer, TubeProducer, TubeShape};
 use crate::block::fetch_add::Faaq;
-use crate::memory::{AtomicU64, Ordering, advance, is_before, pause};
+use crate::memory::{AtomicU64, Ordering, advance, is_before, limit, pause};
 use crate::pad::Padded;
 use crate::queue::config::ConfigOption;
 use crate::queue::{
@@ -89,7 +90,9 @@ const MOST_IN_GROUP: usize = 64;
 /// No capsule: no word with a count of 0 has this bit.
 const NONE: u64 = 1;
 /// Looks at an empty capsule before the consumer looks elsewhere: its producer may be at work.
-const LOOKS: u32 = crate::memory::limit(8, 0) as u32;
+const LOOKS: u64 = limit(8, 0);
+/// Pauses of a consumer whose next capsule is too far ahead, before it looks for items of others.
+const WAITS: u64 = limit(64, 0);
 
 /// A queue for at least `capacity` items, between any number of threads on either side.
 ///
@@ -116,15 +119,14 @@ pub fn queue_with<T: Send>(config: Config) -> Built<Producer<T>, Consumer<T>> {
 /// As [`queue`].
 pub fn queue_in_with<T: Send, Q: Tube>(config: Config) -> Built<Producer<T, Q>, Consumer<T, Q>> {
     config.only(&[ConfigOption::Relaxation])?;
-    let Plan { shape, group } = Plan::new::<T, Q>(config)?;
-    let Shape { capsules, first, .. } = shape;
+    let shape = shape::<T, Q>(config)?;
+    let Shape { capsules, group, first, .. } = shape;
     let (tx, rx) = Q::open(TubeShape { entries: capsules, group, first })?;
     let header = Header::<T, Q> {
         closed: Padded(AtomicU64::new(first)),
         finished: Padded(AtomicU64::new(first)),
         finishing: AtomicU64::new(0),
         spare: Padded(AtomicU64::new(NONE)),
-        group: group as u64,
         capacity: config.capacity,
         _tube: (tx.another(), rx.another()),
         items: PhantomData,
@@ -133,29 +135,22 @@ pub fn queue_in_with<T: Send, Q: Tube>(config: Config) -> Built<Producer<T, Q>, 
     Ok((Producer::new(tx, sender), Consumer::new(rx, receiver)))
 }
 
-/// The capsules of a queue, and how many of them are a group.
-struct Plan {
-    shape: Shape,
-    group: usize,
-}
-
-impl Plan {
-    fn new<T, Q: Tube>(config: Config) -> Result<Self, CapacityError> {
-        let most = most_slots::<Header<T, Q>>() / 16;
-        let asked = config.capacity;
-        if asked == 0 || asked > most {
-            return Err(CapacityError::OutOfRange { asked, most });
-        }
-        // Slots of a group.
-        let slots = (config.relaxation.unwrap_or(USUAL) / 3).clamp(1, asked);
-        let group = (1 << (slots.ilog2() / 2)).min(MOST_IN_GROUP);
-        let size = (slots / group).min(MOST_SLOTS);
-        // Each of `group` producers leaves a capsule unfilled in two groups. Consumers are up to two
-        // groups behind, and a third is about to be given back.
-        let capsules = (2 * asked.div_ceil(size) + 4 * group).next_power_of_two();
-        let first = config.first & !(capsules as u64 - 1);
-        Ok(Self { shape: Shape { capsules, size, first }, group })
+/// The capsules of a queue.
+fn shape<T, Q: Tube>(config: Config) -> Result<Shape, CapacityError> {
+    let most = most_slots::<Header<T, Q>>() / 16;
+    let asked = config.capacity;
+    if asked == 0 || asked > most {
+        return Err(CapacityError::OutOfRange { asked, most });
     }
+    // Slots of a group.
+    let slots = (config.relaxation.unwrap_or(USUAL) / 3).clamp(1, asked);
+    let group = (1 << slots.ilog2().div_ceil(2)).min(MOST_IN_GROUP);
+    let size = (slots / group).clamp(1, MOST_SLOTS);
+    // Each of `group` producers leaves a capsule unfilled in two groups. Consumers are up to two
+    // groups behind, and a third is about to be given back.
+    let capsules = (2 * asked.div_ceil(size) + 4 * group).next_power_of_two();
+    let first = config.first & !(capsules as u64 - 1);
+    Ok(Shape { capsules, size, group, first })
 }
 
 /// What the handles share besides the capsules.
@@ -169,8 +164,6 @@ pub struct Header<T, Q: Tube> {
     finishing: AtomicU64,
     /// The word of the turn of a capsule that a dropped producer has left, or [`NONE`].
     spare: Padded<AtomicU64>,
-    /// B, the capsules of a group.
-    group: u64,
     capacity: usize,
     /// Handles that are not used, so that no handle of the tube is ever the only one.
     _tube: (Q::Producer, Q::Consumer),
@@ -203,10 +196,16 @@ impl<T, Q: Tube> Side<T, Q> {
         self.slots().at(self.slots().index(turn))
     }
 
-    /// The start of the group of `turn`.
+    /// B, the capsules of a group.
     #[inline]
-    fn group(&self, turn: u64) -> u64 {
-        turn & !(self.header().group - 1)
+    fn group(&self) -> u64 {
+        self.slots().shape().group as u64
+    }
+
+    /// No slot of the capsule of `turn` will be claimed any more.
+    fn count_closed(&self, turn: u64) {
+        // Release ↔ Acquire in `close_before`: the capsule is closed.
+        self.slots().group(turn).closed.fetch_add(1, Ordering::Release);
     }
 
     /// The turn in which the capsule with this number is: one of those that are not finished.
@@ -298,6 +297,9 @@ impl<T, Q: Tube> Producer<T, Q> {
                 let slot = count(self.word);
                 self.word = next;
                 self.room -= n;
+                if self.room == 0 {
+                    self.end.count_closed(turn_of(next));
+                }
                 return Some((slot, n));
             }
             // Another producer has closed the capsule.
@@ -323,13 +325,17 @@ impl<T, Q: Tube> Producer<T, Q> {
         }
         while let Some(number) = self.tube.allocate() {
             let turn = self.end.turn(number);
-            let target = self.end.group(turn).wrapping_sub(self.end.header().group);
-            close_before(&self.end, target);
-            let is_begun = self.end.capsule(turn).begin(turn);
+            let group = self.end.group();
+            close_before(&self.end, (turn & !(group - 1)).wrapping_sub(group));
+            let begun = self.end.capsule(turn).begin(turn);
             self.tube.produce(turn);
-            if is_begun {
-                self.work_in(turn, word(turn));
-                return true;
+            match begun {
+                Begun::Open => {
+                    self.work_in(turn, word(turn));
+                    return true;
+                }
+                Begun::Closed => self.end.count_closed(turn),
+                Begun::ClosedByAnother => {}
             }
         }
         false
@@ -377,18 +383,29 @@ impl<T, Q: Tube> Producer<T, Q> {
 
 /// Closes all capsules of turns before `target`, the start of a group.
 fn close_before<T, Q: Tube>(end: &Side<T, Q>, target: u64) {
-    let Header { closed, group, .. } = end.header();
+    let (closed, group) = (&end.header().closed, end.group());
     loop {
         // Acquire ↔ Release below: the capsules are closed.
         let start = closed.load(Ordering::Acquire);
         if !is_before(start, target) {
             return;
         }
-        for turn in (0..*group).map(|i| start.wrapping_add(i)) {
-            end.capsule(turn).close(turn);
+        // Acquire ↔ Release in `count_closed`.
+        let count = end.slots().group(start).closed.load(Ordering::Acquire);
+        if !end.slots().is_complete(count, start) {
+            for turn in (0..group).map(|i| start.wrapping_add(i)) {
+                close(end, turn);
+            }
         }
         // Release ↔ Acquire above.
-        advance(closed, start.wrapping_add(*group), Ordering::Release);
+        advance(closed, start.wrapping_add(group), Ordering::Release);
+    }
+}
+
+/// Closes the capsule of `turn`, if it is open.
+fn close<T, Q: Tube>(end: &Side<T, Q>, turn: u64) {
+    if end.capsule(turn).close(turn) {
+        end.count_closed(turn);
     }
 }
 
@@ -450,19 +467,6 @@ impl<T, Q: Tube> queue::Producer for Producer<T, Q> {
     }
 }
 
-/// What a consumer sees of a turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Look {
-    /// An item.
-    Item,
-    /// No item is left, and none will come.
-    Finished,
-    /// No item is left, and none will come, but no consumer has reserved the capsule.
-    Unreserved,
-    /// No item, as far as this thread sees.
-    Nothing,
-}
-
 impl<T, Q: Tube> Consumer<T, Q> {
     fn new(tube: Q::Consumer, end: Side<T, Q>) -> Self {
         let is_alone = Cell::new(true);
@@ -511,30 +515,31 @@ impl<T, Q: Tube> Consumer<T, Q> {
         self.word = if is_same { found } else { NO_WORD };
     }
 
-    /// Looks at a turn. If there is an item, its capsule is the current one.
+    /// Looks at a turn. If there are items, its capsule is the current one.
     fn look(&mut self, turn: u64) -> Look {
-        let index = self.end.slots().index(turn);
-        let capsule = self.end.slots().at(index);
-        // Acquire ↔ Release in `claim`: `filled` is not less. Acquire ↔ Release in `reserve`: the
-        // tube's turn has been reserved.
-        let popped = capsule.popped.load(Ordering::Acquire);
-        // Acquire ↔ Release in `fill`: the items.
-        let filled = capsule.written.filled.load(Ordering::Acquire);
-        if !is_of(popped, turn) || !is_of(filled, turn) {
-            return Look::Nothing;
+        let look = self.end.capsule(turn).look(turn);
+        match look {
+            Look::Items { popped, left } => self.work_in(turn, popped, left),
+            Look::Over { popped } if popped & FINISHED == 0 => self.set(turn, FINISHED),
+            _ => {}
         }
-        if count(filled) > count(popped) {
-            (self.index, self.word) = (index, popped);
-            self.left = count(filled) - count(popped);
-            return Look::Item;
+        look
+    }
+
+    /// The capsule of `turn` is the current one.
+    fn work_in(&mut self, turn: u64, popped: u64, left: u64) {
+        self.index = self.end.slots().index(turn);
+        (self.word, self.left) = (popped, left);
+    }
+
+    /// Sets a flag of the capsule of `turn`.
+    fn set(&mut self, turn: u64, flag: u64) {
+        if self.end.capsule(turn).set(turn, flag) {
+            // Release ↔ Acquire in `is_done`: the capsule is finished, and was reserved.
+            self.end.slots().group(turn).finished.fetch_add(1, Ordering::Release);
         }
-        let claimed = capsule.written.claimed.load(Ordering::Acquire);
-        let is_over =
-            is_of(claimed, turn) && capsule.is_final(claimed) && count(claimed) == count(popped);
-        match is_over {
-            true if popped & RESERVED == 0 => Look::Unreserved,
-            true => Look::Finished,
-            false => Look::Nothing,
+        if self.word != NO_WORD && is_of(self.word, turn) {
+            self.word |= flag;
         }
     }
 
@@ -543,43 +548,41 @@ impl<T, Q: Tube> Consumer<T, Q> {
     #[inline(never)]
     fn find(&mut self) -> Result<(), TryPopError> {
         self.is_alone.set(self.end.is_only());
-        if self.look_again() {
+        if self.word != NO_WORD && self.linger(turn_of(self.word)) {
             return Ok(());
         }
-        // Before the search: all items of producers that are gone are found.
+        // Before the search: it finds all items of producers that are gone.
         let is_closed = self.end.peer_is_gone();
+        let mut waits = 0;
         loop {
             // Acquire ↔ Release in `finish`: all that was popped before.
             let start = self.end.header().finished.load(Ordering::Acquire);
-            let group = self.end.header().group;
-            if self.ahead.is_none() {
-                self.reserve();
-            }
-            if let Some(turn) = self.ahead.filter(|turn| is_within(*turn, start, group)) {
-                self.ahead = None;
-                if self.look(turn) == Look::Item {
-                    return Ok(());
-                }
-            }
-            let (mut finished, mut unreserved) = (0, false);
-            for i in 0..2 * group {
-                match self.look(start.wrapping_add(i)) {
-                    Look::Item => return Ok(()),
-                    Look::Finished if i < group => finished += 1,
-                    Look::Unreserved => unreserved = true,
-                    _ => {}
-                }
-            }
-            if finished == group {
+            if self.is_done(start) {
                 if !self.finish(start) {
                     return Err(TryPopError::Busy);
                 }
                 continue;
             }
-            if unreserved && self.reserve() {
+            if self.ahead.is_some() || self.reserve() {
+                match self.ahead.take_if(|turn| is_within(*turn, start, self.end.group())) {
+                    Some(turn) if self.linger(turn) => return Ok(()),
+                    Some(_) => continue,
+                    None if waits < WAITS => {
+                        waits += 1;
+                        pause(4);
+                        continue;
+                    }
+                    None => {}
+                }
+            }
+            if self.search(start) {
+                return Ok(());
+            }
+            let is_old = self.end.header().finished.load(Ordering::Relaxed) != start;
+            if is_old || self.is_done(start) {
                 continue;
             }
-            if self.end.header().finished.load(Ordering::Relaxed) != start {
+            if (self.ahead.is_none() || self.is_unreserved(start)) && self.reserve() {
                 continue;
             }
             // Relaxed: a thread that knows of a push knows which turns were closed before.
@@ -593,34 +596,47 @@ impl<T, Q: Tube> Consumer<T, Q> {
         }
     }
 
-    /// Whether an item has come into the current capsule, or comes soon.
-    fn look_again(&mut self) -> bool {
-        if self.word == NO_WORD {
-            return false;
-        }
-        let turn = turn_of(self.word);
-        for _ in 0..LOOKS {
-            if self.look(turn) == Look::Item {
-                return true;
+    /// Looks at all turns from which items may leave, from the oldest group on.
+    fn search(&mut self, start: u64) -> bool {
+        let group = self.end.group();
+        // Not all consumers begin with the same capsule.
+        let first = self.index as u64;
+        let mut turns = (0..2 * group).map(|i| {
+            start.wrapping_add(i & group).wrapping_add(first.wrapping_add(i) & (group - 1))
+        });
+        turns.any(|turn| matches!(self.look(turn), Look::Items { .. }))
+    }
+
+    /// Whether a capsule of the group from `start` on is published, and not reserved. The tube may
+    /// have it behind later ones.
+    fn is_unreserved(&self, start: u64) -> bool {
+        let mut turns = (0..self.end.group()).map(|i| start.wrapping_add(i));
+        turns.any(|turn| {
+            let popped = self.end.capsule(turn).popped.load(Ordering::Relaxed);
+            is_of(popped, turn) && popped & RESERVED == 0
+        })
+    }
+
+    /// Looks at a turn, and again for a while if its producer may be at work.
+    fn linger(&mut self, turn: u64) -> bool {
+        let mut looks = 0;
+        loop {
+            match self.look(turn) {
+                Look::Items { .. } => return true,
+                Look::Nothing if looks < LOOKS => {
+                    looks += 1;
+                    pause(1);
+                }
+                _ => return false,
             }
-            let claimed = self.end.capsule(turn).written.claimed.load(Ordering::Relaxed);
-            if !is_of(claimed, turn) || self.end.capsule(turn).is_final(claimed) {
-                break;
-            }
-            pause(1);
         }
-        self.look(turn) == Look::Item
     }
 
     /// Reserves a capsule. Of two, this consumer keeps the older one: others find the other.
     fn reserve(&mut self) -> bool {
         let Some(number) = self.tube.reserve() else { return false };
         let turn = self.end.turn(number);
-        // Release ↔ Acquire in `look`: the reservation.
-        self.end.capsule(turn).popped.fetch_or(RESERVED, Ordering::Release);
-        if is_of(self.word, turn) {
-            self.word |= RESERVED;
-        }
+        self.set(turn, RESERVED);
         self.ahead = match self.ahead {
             Some(other) if is_before(other, turn) => Some(other),
             _ => Some(turn),
@@ -628,10 +644,16 @@ impl<T, Q: Tube> Consumer<T, Q> {
         true
     }
 
-    /// All items of the group from `start` on have been popped: gives it back. `false` if another
-    /// thread is about to.
+    /// Whether all capsules of the group from `start` on are finished and were reserved.
+    fn is_done(&self, start: u64) -> bool {
+        // Acquire ↔ Release in `set`.
+        let count = self.end.slots().group(start).finished.load(Ordering::Acquire);
+        self.end.slots().is_complete(count, start)
+    }
+
+    /// Gives back the group from `start` on, which is done. `false` if another thread is about to.
     fn finish(&mut self, start: u64) -> bool {
-        let Header { finished, finishing, group, .. } = self.end.header();
+        let (group, Header { finished, finishing, .. }) = (self.end.group(), self.end.header());
         // Acquire ↔ Release below: which groups were given back.
         let is_first =
             finishing.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok();
@@ -641,9 +663,10 @@ impl<T, Q: Tube> Consumer<T, Q> {
         if finished.load(Ordering::Relaxed) == start {
             // Release ↔ Acquire in `find`: all that was popped. Before the capsules are given back:
             // see `turn`.
-            finished.store(start.wrapping_add(*group), Ordering::Release);
-            self.tube.consume(start, *group);
+            finished.store(start.wrapping_add(group), Ordering::Release);
+            self.tube.consume(start, group);
         }
+        // Release ↔ Acquire above.
         self.end.header().finishing.store(0, Ordering::Release);
         true
     }
@@ -680,7 +703,7 @@ impl<T, Q: Tube> queue::Consumer for Consumer<T, Q> {
     answered_by!(closed: end);
 
     fn relaxation(&self) -> usize {
-        3 * self.end.header().group as usize * self.end.slots().shape().size
+        3 * self.end.slots().shape().group * self.end.slots().shape().size
     }
 
     /// Visits all capsules.
@@ -742,8 +765,7 @@ impl<T, Q: Tube> Drop for Producer<T, Q> {
         // Release ↔ Acquire in `adopt`: all that this producer wrote.
         let before = self.end.header().spare.swap(word(turn_of(self.word)), Ordering::Release);
         if before != NONE {
-            let turn = turn_of(before);
-            self.end.capsule(turn).close(turn);
+            close(&self.end, turn_of(before));
         }
     }
 }
