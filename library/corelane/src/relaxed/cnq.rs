@@ -14,8 +14,9 @@
 //! | | |
 //! |---|---|
 //! | guarantee | deadlock-free, k-FIFO: a pop takes one of the k oldest items, and an item leaves before k younger ones have |
+//! | capsules | of S slots: [`Config::block`]. Without it, a group has the larger a number of capsules, up to 64, the larger k is: 4 for 256, 32 for 10,000. Best are half as many as a side has threads |
 //! | k | [`Config::relaxation`], 256 if it is not given, and at most three times the capacity. For k below 3 the queue is the tube itself |
-//! | capacity | as asked, while at most B producers push, where a group has B capsules (see below). Each further producer may cost a capsule in two groups |
+//! | capacity | as asked |
 //! | memory | slots for twice the capacity, and for four groups; a byte for each slot; at least 256 bytes for each capsule |
 //! | full | no capsule is free. Slots may be free in capsules of other producers |
 //! | empty | each item that was inside during the whole call has been popped. There may have been another item at each moment |
@@ -49,7 +50,9 @@
 //!   writes it, so an idle producer is in nobody's way.
 //! - A capsule is used again when each of its slots says that its item has been read: a consumer that
 //!   is stopped in the middle of a pop delays this capsule only.
-//! - A producer that is dropped leaves its capsule to the next producer that needs one. So many
+//! - Producers begin in a capsule that they share. A producer allocates a capsule of its own when it
+//!   meets another producer there, or fills as many slots in a row as a capsule has. If its own
+//!   capsule is closed before it is full, the producer is slow, and shares again. So slow and
 //!   short-lived producers don't waste a capsule each.
 //!
 //! ```
@@ -87,8 +90,6 @@ use crate::unwind::drop_each;
 const USUAL: usize = 256;
 /// Most capsules of a group.
 const MOST_IN_GROUP: usize = 64;
-/// No capsule: no word with a count of 0 has this bit.
-const NONE: u64 = 1;
 /// Looks at an empty capsule before the consumer looks elsewhere: its producer may be at work.
 const LOOKS: u64 = limit(8, 0);
 /// Pauses of a consumer whose next capsule is too far ahead, before it looks for items of others.
@@ -118,7 +119,7 @@ pub fn queue_with<T: Send>(config: Config) -> Built<Producer<T>, Consumer<T>> {
 ///
 /// As [`queue`].
 pub fn queue_in_with<T: Send, Q: Tube>(config: Config) -> Built<Producer<T, Q>, Consumer<T, Q>> {
-    config.only(&[ConfigOption::Relaxation])?;
+    config.only(&[ConfigOption::Relaxation, ConfigOption::Block])?;
     let shape = shape::<T, Q>(config)?;
     let Shape { capsules, group, first, .. } = shape;
     let (tx, rx) = Q::open(TubeShape { entries: capsules, group, first })?;
@@ -126,7 +127,7 @@ pub fn queue_in_with<T: Send, Q: Tube>(config: Config) -> Built<Producer<T, Q>, 
         closed: Padded(AtomicU64::new(first)),
         finished: Padded(AtomicU64::new(first)),
         finishing: AtomicU64::new(0),
-        spare: Padded(AtomicU64::new(NONE)),
+        shared: Padded(AtomicU64::new(first.wrapping_sub(1))),
         capacity: config.capacity,
         _tube: (tx.another(), rx.another()),
         items: PhantomData,
@@ -144,10 +145,13 @@ fn shape<T, Q: Tube>(config: Config) -> Result<Shape, CapacityError> {
     }
     // Slots of a group.
     let slots = (config.relaxation.unwrap_or(USUAL) / 3).clamp(1, asked);
-    let group = (1 << slots.ilog2().div_ceil(2)).min(MOST_IN_GROUP);
-    let size = (slots / group).clamp(1, MOST_SLOTS);
-    // Each of `group` producers leaves a capsule unfilled in two groups. Consumers are up to two
-    // groups behind, and a third is about to be given back.
+    let group = match config.block {
+        Some(size) => 1 << (slots / size.clamp(1, slots)).ilog2(),
+        None => (1 << (slots.ilog2().saturating_sub(1) / 2)).min(MOST_IN_GROUP),
+    };
+    let size = config.block.unwrap_or(slots / group).clamp(1, (slots / group).min(MOST_SLOTS));
+    // Producers may leave half of the slots unfilled. Consumers are up to two groups behind, and a
+    // third is about to be given back.
     let capsules = (2 * asked.div_ceil(size) + 4 * group).next_power_of_two();
     let first = config.first & !(capsules as u64 - 1);
     Ok(Shape { capsules, size, group, first })
@@ -162,8 +166,8 @@ pub struct Header<T, Q: Tube> {
     finished: Padded<AtomicU64>,
     /// 1 while a consumer gives a group back.
     finishing: AtomicU64,
-    /// The word of the turn of a capsule that a dropped producer has left, or [`NONE`].
-    spare: Padded<AtomicU64>,
+    /// The turn of the capsule that producers share. It may be over.
+    shared: Padded<AtomicU64>,
     capacity: usize,
     /// Handles that are not used, so that no handle of the tube is ever the only one.
     _tube: (Q::Producer, Q::Consumer),
@@ -239,12 +243,16 @@ impl<T, Q: Tube> Side<T, Q> {
 pub struct Producer<T, Q: Tube = Faaq> {
     /// What `claimed` of the current capsule is, if no other producer has closed it.
     word: u64,
-    /// Slots left in the current capsule; 0 if there is none.
+    /// Slots left in the current capsule, as far as this producer knows; 0 if there is none.
     room: u64,
     /// The index of the current capsule.
     index: usize,
     /// Whether there is no other producer.
     is_alone: Cell<bool>,
+    /// Whether other producers push into the current capsule, too.
+    shares: bool,
+    /// Slots that this producer has claimed in a row while it shared a capsule.
+    row: u64,
     tube: Q::Producer,
     end: Side<T, Q>,
 }
@@ -267,7 +275,8 @@ pub struct Consumer<T, Q: Tube = Faaq> {
 
 impl<T, Q: Tube> Producer<T, Q> {
     fn new(tube: Q::Producer, end: Side<T, Q>) -> Self {
-        Self { word: 0, room: 0, index: 0, is_alone: Cell::new(true), tube, end }
+        let is_alone = Cell::new(true);
+        Self { word: 0, room: 0, index: 0, is_alone, shares: true, row: 0, tube, end }
     }
 
     /// Claims up to `wanted` slots, and returns the number of the first and how many there are.
@@ -275,36 +284,42 @@ impl<T, Q: Tube> Producer<T, Q> {
     fn claim(&mut self, wanted: u64) -> Option<(u64, u64)> {
         loop {
             let n = wanted.min(self.room);
-            if n == 0 {
-                if !self.enter() {
-                    return None;
+            if n > 0 && (!self.shares || self.is_free()) && self.advance(n) {
+                if self.room == 0 {
+                    self.end.count_closed(turn_of(self.word));
                 }
-                continue;
+                return Some((count(self.word) - n, n));
             }
-            let claimed = &self.end.slots().at(self.index).written.claimed;
-            let next = self.word.wrapping_add(n);
-            // Relaxed, all: only the count matters, and that of a closed capsule is the last one.
-            let is_claimed = match self.is_alone.get() {
-                true => {
-                    claimed.store(next, Ordering::Relaxed);
-                    true
-                }
-                false => claimed
-                    .compare_exchange(self.word, next, Ordering::Relaxed, Ordering::Relaxed)
-                    .is_ok(),
-            };
-            if is_claimed {
-                let slot = count(self.word);
+            if !self.enter() {
+                return None;
+            }
+        }
+    }
+
+    /// Claims the next `n` slots of the current capsule.
+    #[inline(always)]
+    fn advance(&mut self, n: u64) -> bool {
+        let claimed = &self.end.slots().at(self.index).written.claimed;
+        let (word, next) = (self.word, self.word.wrapping_add(n));
+        // Relaxed, all: only the count matters, and that of a closed capsule is the last one.
+        let is_claimed = match self.is_alone.get() && !self.shares {
+            true => {
+                claimed.store(next, Ordering::Relaxed);
+                true
+            }
+            false => {
+                claimed.compare_exchange(word, next, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+            }
+        };
+        match is_claimed {
+            true => {
                 self.word = next;
                 self.room -= n;
-                if self.room == 0 {
-                    self.end.count_closed(turn_of(next));
-                }
-                return Some((slot, n));
             }
-            // Another producer has closed the capsule.
-            self.room = 0;
+            // The capsule was closed, or another producer that shares it is at work.
+            false => self.shares = !self.shares,
         }
+        is_claimed
     }
 
     /// Publishes the slots that were claimed.
@@ -315,51 +330,93 @@ impl<T, Q: Tube> Producer<T, Q> {
         filled.store(self.word, Ordering::Release);
     }
 
+    /// Whether no other producer is in the middle of a push into the shared capsule, and this one
+    /// should go on there.
+    fn is_free(&mut self) -> bool {
+        let written = self.end.slots().at(self.index).written;
+        // Acquire ↔ Release in `fill`: what other producers wrote.
+        let filled = written.filled.load(Ordering::Acquire);
+        let claimed = written.claimed.load(Ordering::Relaxed);
+        if turn_of(claimed) != turn_of(self.word)
+            || self.end.slots().at(self.index).is_final(claimed)
+        {
+            self.room = 0;
+            return false;
+        }
+        self.row = if claimed == self.word { self.row + 1 } else { 0 };
+        if filled != claimed || self.row > self.size() {
+            // A capsule of its own is better.
+            (self.shares, self.room) = (false, 0);
+            return false;
+        }
+        (self.word, self.room) = (claimed, self.size() - count(claimed));
+        true
+    }
+
+    /// Slots of a capsule.
+    fn size(&self) -> u64 {
+        self.end.slots().shape().size as u64
+    }
+
     /// Enters another capsule. `false` if none is free.
     #[cold]
     #[inline(never)]
     fn enter(&mut self) -> bool {
         self.is_alone.set(self.end.is_only());
-        if self.adopt() {
+        self.room = 0;
+        if self.is_alone.get() {
+            self.shares = false;
+        }
+        // Relaxed, here and below: `claimed` and `filled` order what producers did.
+        let shared = self.end.header().shared.load(Ordering::Relaxed);
+        if self.shares && self.share(shared) {
             return true;
         }
-        while let Some(number) = self.tube.allocate() {
+        let Some(turn) = self.allocate() else {
+            self.shares = self.share(shared);
+            return self.shares;
+        };
+        self.work_in(turn, word(turn));
+        if self.shares {
+            let header = self.end.header();
+            let is_first = header
+                .shared
+                .compare_exchange(shared, turn, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok();
+            self.shares = is_first;
+        }
+        true
+    }
+
+    /// Enters the capsule that producers share, if slots are left there.
+    fn share(&mut self, turn: u64) -> bool {
+        let claimed = self.open(turn);
+        claimed.into_iter().for_each(|claimed| self.work_in(turn, claimed));
+        claimed.is_some()
+    }
+
+    /// The word of `claimed` of this turn, if slots are left.
+    fn open(&self, turn: u64) -> Option<u64> {
+        let capsule = self.end.capsule(turn);
+        let claimed = capsule.written.claimed.load(Ordering::Relaxed);
+        (is_of(claimed, turn) && !capsule.is_final(claimed)).then_some(claimed)
+    }
+
+    /// The next turn, whose capsule is empty and open.
+    fn allocate(&mut self) -> Option<u64> {
+        let group = self.end.group();
+        loop {
+            let number = self.tube.allocate()?;
             let turn = self.end.turn(number);
-            let group = self.end.group();
             close_before(&self.end, (turn & !(group - 1)).wrapping_sub(group));
             let begun = self.end.capsule(turn).begin(turn);
             self.tube.produce(turn);
             match begun {
-                Begun::Open => {
-                    self.work_in(turn, word(turn));
-                    return true;
-                }
+                Begun::Open => return Some(turn),
                 Begun::Closed => self.end.count_closed(turn),
                 Begun::ClosedByAnother => {}
             }
         }
-        false
-    }
-
-    /// Enters the capsule that a dropped producer has left, if there is one.
-    fn adopt(&mut self) -> bool {
-        let spare = &self.end.header().spare;
-        if spare.load(Ordering::Relaxed) == NONE {
-            return false;
-        }
-        // Acquire ↔ Release in `drop`: what the dropped producer wrote.
-        let left = spare.swap(NONE, Ordering::Acquire);
-        if left == NONE {
-            return false;
-        }
-        let turn = turn_of(left);
-        let capsule = self.end.capsule(turn);
-        let claimed = capsule.written.claimed.load(Ordering::Relaxed);
-        let is_open = is_of(claimed, turn) && !capsule.is_final(claimed);
-        if is_open {
-            self.work_in(turn, claimed);
-        }
-        is_open
     }
 
     /// The capsule of `turn` is the current one.
@@ -440,7 +497,8 @@ impl<T, Q: Tube> queue::Producer for Producer<T, Q> {
 
     /// Enters another capsule, if the current one is full.
     fn is_full(&mut self) -> bool {
-        self.room == 0 && !self.enter()
+        let has_room = self.room > 0 && (!self.shares || self.is_free());
+        !has_room && !self.enter()
     }
 
     fn push_slice(&mut self, items: &[T]) -> usize
@@ -757,15 +815,18 @@ impl<T, Q: Tube> Clone for Consumer<T, Q> {
 }
 
 impl<T, Q: Tube> Drop for Producer<T, Q> {
-    /// Leaves the current capsule to another producer.
+    /// Leaves its own capsule to producers that share one, or closes it.
     fn drop(&mut self) {
-        if self.room == 0 {
+        if self.room == 0 || self.shares {
             return;
         }
-        // Release ↔ Acquire in `adopt`: all that this producer wrote.
-        let before = self.end.header().spare.swap(word(turn_of(self.word)), Ordering::Release);
-        if before != NONE {
-            close(&self.end, turn_of(before));
+        let (shared, turn) = (&self.end.header().shared, self.end.turn(self.index as u64));
+        let before = shared.load(Ordering::Relaxed);
+        let is_left = self.open(before).is_none()
+            // Relaxed, both: as in `enter`.
+            && shared.compare_exchange(before, turn, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        if !is_left {
+            close(&self.end, turn_of(self.word));
         }
     }
 }
@@ -801,7 +862,8 @@ mod tests {
     use crate::scq::Scq;
 
     fn all_arrive<Q: Tube>(k: usize, producers: u64, consumers: u64) {
-        const ITEMS: u64 = 60_000;
+        // Each capsule may cost a switch between threads.
+        let items = if Q::INFO.takes_turns { 300 } else { 60_000 };
         let config = Config::new(200).relaxation(k);
         let (tx, rx) = Cnq::<Q>::with(config).unwrap();
         let found = Mutex::new(Vec::new());
@@ -809,8 +871,8 @@ mod tests {
             for producer in 0..producers {
                 let mut tx = tx.clone();
                 scope.spawn(move || {
-                    for n in 0..ITEMS {
-                        while tx.try_push(producer * ITEMS + n).is_err() {
+                    for n in 0..items {
+                        while tx.try_push(producer * items + n).is_err() {
                             thread::yield_now();
                         }
                     }
@@ -834,7 +896,7 @@ mod tests {
         });
         let mut found = found.into_inner().unwrap();
         found.sort_unstable();
-        assert_eq!(found, (0..producers * ITEMS).collect::<Vec<_>>());
+        assert_eq!(found, (0..producers * items).collect::<Vec<_>>());
     }
 
     #[test]
