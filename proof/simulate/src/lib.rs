@@ -45,6 +45,7 @@ mod handles;
 mod item;
 mod killed;
 mod ledger;
+mod passages;
 mod pool;
 mod queue;
 mod rtt;

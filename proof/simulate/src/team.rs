@@ -9,7 +9,8 @@ use std::rc::Rc;
 use coherence::{
     Chance, CoreReport, Machine, Report, Simulation, Time, compute, count, now, pause,
 };
-use corelane_sim::{BoxedConsumer, BoxedProducer, Built, Config, Consumer, Producer};
+use corelane_history::Disorder;
+use corelane_sim::{BoxedConsumer, BoxedProducer, Built, Config, Consumer, Info, Producer};
 
 use crate::account::{Phase, TeamAccount, number};
 use crate::failure::Failure;
@@ -31,6 +32,8 @@ pub struct Team {
     pub seed: u64,
     /// Items that the queue must hold.
     pub capacity: usize,
+    /// The k that a relaxed queue is asked for, if it is told.
+    pub relaxation: Option<usize>,
     /// The time that the instructions of a push or a pop take besides their accesses.
     pub call: Time,
     /// Items that are popped before counting starts: at least one, better so many that the queue's
@@ -70,6 +73,7 @@ impl Team {
             workload: Workload::Simple,
             seed: 1,
             capacity: 4096,
+            relaxation: None,
             call: Time::ZERO,
             warm_up: 8192,
             items: 8192,
@@ -79,7 +83,8 @@ impl Team {
 
     /// The queue's options.
     pub fn config(&self) -> Config {
-        Config::new(self.capacity)
+        let config = Config::new(self.capacity);
+        self.relaxation.map_or(config, |k| config.relaxation(k))
     }
 }
 
@@ -94,6 +99,8 @@ pub struct TeamRun {
     pub time: Time,
     /// Simulated accesses, including those that weren't counted.
     pub accesses: u64,
+    /// How far the items of a relaxed queue surely left out of turn, in the whole run.
+    pub disorder: Option<Disorder>,
 }
 
 impl TeamRun {
@@ -120,15 +127,15 @@ pub struct Member {
     pub core: CoreReport,
 }
 
-/// Runs `team` with these handles, of a queue that may overwrite items.
+/// Runs `team` with these handles of a queue.
 pub(crate) fn run<T: Item>(
     team: &Team,
     handles: Built<Vec<BoxedProducer<T>>, Vec<BoxedConsumer<T>>>,
-    overwrites: bool,
+    info: &Info,
 ) -> Result<TeamRun, Failure> {
     let (txs, rxs) = handles.map_err(Failure::Capacity)?;
     assert_eq!([txs.len(), rxs.len()], [team.producers, team.consumers], "threads of the queue");
-    let mut bench = Bench::new(team, overwrites);
+    let mut bench = Bench::new(team, info, rxs[0].relaxation());
     let [producers, consumers] = seats(team.producers, team.consumers);
     for ((producer, tx), core) in txs.into_iter().enumerate().zip(producers) {
         bench.spawn(core, move |mut thread| send(tx, producer, &mut thread));
@@ -165,9 +172,9 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(team: &Team, overwrites: bool) -> Self {
+    fn new(team: &Team, info: &Info, k: usize) -> Self {
         Self {
-            account: Rc::new(TeamAccount::new(team, overwrites)),
+            account: Rc::new(TeamAccount::new(team, info, k)),
             tallies: Vec::new(),
             simulation: Simulation::new(team.machine.clone(), team.seed),
             team: team.clone(),
@@ -197,6 +204,7 @@ impl Bench {
         let report = simulation.run().map_err(Failure::Stuck)?;
         drain();
         let (items, time) = account.settle()?;
+        let disorder = account.disorder()?;
         let member = |(core, tally): &(usize, Rc<Tally>)| Member {
             items: tally.items.get(),
             failed: tally.failed.get(),
@@ -205,7 +213,7 @@ impl Bench {
         let mut producers: Vec<_> = tallies.iter().map(member).collect();
         let consumers = producers.split_off(team.producers);
         let accesses = report.accesses;
-        Ok(TeamRun { members: [producers, consumers], items, time, accesses })
+        Ok(TeamRun { members: [producers, consumers], items, time, accesses, disorder })
     }
 }
 
@@ -269,11 +277,14 @@ fn send<T: Item>(mut tx: impl Producer<Item = T>, producer: usize, thread: &mut 
     let mut pushed = 0;
     thread.work();
     while thread.look() != Phase::Over {
-        let succeeded = tx.try_push(T::of(number(producer, pushed))).is_ok();
+        let (item, called) = (number(producer, pushed), now());
+        let succeeded = tx.try_push(T::of(item)).is_ok();
+        if succeeded {
+            thread.account.pushes_one(item, called);
+        }
         thread.tried(succeeded);
         if succeeded {
             pushed += 1;
-            thread.account.pushes_one();
             thread.work();
         }
     }
@@ -290,10 +301,13 @@ fn receive<T: Item, C: Consumer<Item = T>>(
 ) -> (C, Vec<Option<u64>>) {
     thread.work();
     while thread.look() != Phase::Over {
+        let called = now();
         let popped = rx.try_pop();
+        if let Ok(item) = &popped {
+            thread.account.pops_one(item.number(), called, &mut last);
+        }
         thread.tried(popped.is_ok());
-        if let Ok(item) = popped {
-            thread.account.popped(item.number(), &mut last);
+        if popped.is_ok() {
             thread.work();
         }
     }

@@ -7,7 +7,7 @@ use crate::Any;
 use corelane_harness::clones;
 use corelane_harness::rng::Rng;
 use corelane_harness::threads::{Cores, Progress, Task, Together, all, scaled};
-use corelane_history::Value;
+use corelane_history::{Value, most_behind};
 
 /// An item that carries the number of its producer, and its own number among that producer's items.
 pub(super) trait Numbered: Copy + Send {
@@ -44,19 +44,8 @@ pub(super) struct Seen {
     pub(super) values: Vec<Value>,
     /// The largest number of each producer, and one.
     pub(super) next: Vec<u64>,
-    /// See [`most_behind`].
+    /// See [`most_behind`](fn@most_behind).
     most_behind: u64,
-}
-
-/// How far an item's number may be behind the largest one of the same producer that the same
-/// consumer of a k-FIFO queue has popped before, and one.
-///
-/// Let the item be n behind. Then n − 1 items were pushed after it and before the item with the
-/// largest number. When the latter was popped, at most k − 2 of these were still inside besides the
-/// item, by its rank error. All others, and the latter, left before the item: by its delay, at most
-/// k − 1. So n is at most 2k − 3, and with a k of 1 no item is behind.
-fn most_behind(k: usize) -> u64 {
-    2 * (k as u64 - 1).min(u64::MAX / 4)
 }
 
 impl Seen {

@@ -106,7 +106,7 @@ impl WaitingCase {
                 account.finished.set(account.finished.get() + 1);
             });
         }
-        let mut taken = Taken::from(producers, &account);
+        let mut taken = Taken::from(producers, 1, &account);
         simulation.spawn(producers as usize, move || inbox.iter().for_each(|item| taken.add(item)));
         let report = simulation.run()?;
         account.settle(producers, self.items);
@@ -134,7 +134,7 @@ impl WaitingCase {
         }
         for consumer in 0..self.consumers {
             let (mut rx, mut chance) = (rx.clone().strategy(self.strategy()), self.chance());
-            let mut taken = Taken::from(self.producers, &account);
+            let mut taken = Taken::from(self.producers, 1, &account);
             let quota = quotas.pop().unwrap_or(u64::MAX);
             simulation.spawn((self.producers + consumer) as usize, move || {
                 for _ in 0..quota {
@@ -177,7 +177,8 @@ impl WaitingCase {
         }
         for (thread, rx) in (self.producers..).zip(rxs) {
             let (rx, chance) = (rx.strategy(self.strategy()), self.chance());
-            let (taken, quota) = (Taken::from(self.producers, &account), quotas.pop());
+            let (taken, quota) =
+                (Taken::from(self.producers, rx.relaxation(), &account), quotas.pop());
             let quota = quota.unwrap_or(u64::MAX);
             simulation.spawn(thread as usize, move || receive(rx, taken, quota, chance));
         }

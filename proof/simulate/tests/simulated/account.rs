@@ -1,12 +1,13 @@
 //! Items that are lost or doubled between the threads of a team are detected.
 
 use coherence::{Machine, Time};
+use corelane_sim::Info;
 use corelane_simulate::account::{Phase, TeamAccount, number};
 use corelane_simulate::{Failure, Team};
 
 fn account(producers: usize, warm_up: u64, items: u64) -> TeamAccount {
     let team = Team { producers, warm_up, items, ..Team::new(Machine::i7()) };
-    TeamAccount::new(&Team { longest: Time::ns(1000), ..team }, false)
+    TeamAccount::new(&Team { longest: Time::ns(1000), ..team }, &Info::RING, 1)
 }
 
 /// The result of a run in which two producers push two items each, and one consumer pops these.
@@ -51,11 +52,12 @@ fn an_item_that_two_consumers_get_is_noticed() {
 
 #[test]
 fn overwritten_items_must_be_counted() {
+    let info = Info { overwrites: true, ..Info::RING };
     let account = |lost| {
         let account =
-            TeamAccount::new(&Team { items: 2, warm_up: 1, ..Team::new(Machine::i7()) }, true);
+            TeamAccount::new(&Team { items: 2, warm_up: 1, ..Team::new(Machine::i7()) }, &info, 1);
         for ns in 0..4 {
-            account.pushes_one();
+            account.pushes_one(number(0, ns), Time::ZERO);
             account.phase(Time::ns(ns));
         }
         account.popped(number(0, 2), &mut [None]);
