@@ -33,6 +33,18 @@ macro_rules! advice {
     (choose tokio_ring) => { "to compare: the queue of Tokio's workers, in which a thief reaches all items but one thief at a time steals" };
     (avoid tokio_ring) => { "for speed: each pop has a compare-and-swap, which bwos-fifo has not; or when a thread stopped in a steal must not stop other thieves" };
 
+    (choose cnq) => { "when tens of threads share a queue, and an item may leave some hundred places out of turn" };
+    (avoid cnq) => { "on a few cores (leased keeps the order and is as fast there), or when items of one producer must stay in order" };
+
+    (choose cnq_bbq) => { "to compare: cnq over the block-based queue" };
+    (avoid cnq_bbq) => { "otherwise: cnq is faster with many consumers" };
+
+    (choose cnq_ring) => { "to compare: cnq over the plain ring" };
+    (avoid cnq_ring) => { "otherwise: cnq is faster" };
+
+    (choose cnq_scq) => { "to compare: cnq over scq" };
+    (avoid cnq_scq) => { "otherwise: cnq is faster" };
+
     (choose lq) => { "to learn, or as the baseline that all others here improve" };
     (avoid lq) => { "for speed: with both sides busy an item costs each side three cache misses" };
 

@@ -37,6 +37,10 @@ macro_rules! for_each_queue {
         $with!(shared any ring_hts: $crate::ring::Ring<$crate::ring::HeadTail>);
         $with!(shared any leased: $crate::leased::Leased);
         $with!(shared any scq: $crate::scq::Scq);
+        $with!(relaxed any cnq: $crate::relaxed::cnq::Cnq<$crate::block::fetch_add::Faaq>);
+        $with!(relaxed any cnq_bbq: $crate::relaxed::cnq::Cnq<$crate::block::shared::Bbq>);
+        $with!(relaxed any cnq_scq: $crate::relaxed::cnq::Cnq<$crate::scq::Scq>);
+        $with!(relaxed any cnq_ring: $crate::relaxed::cnq::Cnq<$crate::ring::Ring<$crate::ring::InOrder>>);
         $with!(shared any locked: $crate::locked::Locked);
         $with!(shared plain bbq_drop_old: $crate::block::overwriting::BbqDropOld);
         $with!(shared plain seqring: $crate::seq_ring::SeqRing);

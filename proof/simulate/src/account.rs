@@ -2,12 +2,11 @@
 
 use std::cell::{Cell, RefCell};
 
-use coherence::{Time, now};
-use corelane_history::{Disorder, Span, most_behind};
-use corelane_sim::Info;
+use coherence::Time;
+use corelane_history::Span;
 
 use crate::failure::Failure;
-use crate::passages::Passages;
+use crate::passages::{Journey, Passages};
 use crate::team::Team;
 
 /// The phase of a run.
@@ -38,11 +37,9 @@ pub struct TeamAccount {
     pushed: Vec<Cell<u64>>,
     /// How often each item was popped, by producer and number.
     times: RefCell<Vec<Vec<u8>>>,
+    passages: Passages,
     /// Items that were overwritten.
     lost: Cell<u64>,
-    /// The k of a k-FIFO queue, and the calls that moved items if it is relaxed.
-    k: usize,
-    passages: Option<Passages>,
     /// The first failure.
     wrong: RefCell<Option<Failure>>,
 }
@@ -60,17 +57,10 @@ fn parts(number: u64) -> (usize, u64) {
     ((number >> BITS) as usize, number & ((1 << BITS) - 1))
 }
 
-/// From this time to now.
-fn span_since(called: Time) -> Span {
-    Span { invoked: called.as_ps(), answered: now().as_ps() }
-}
-
 impl TeamAccount {
-    /// The counts before the run of a queue with this k.
-    pub fn new(team: &Team, info: &Info, k: usize) -> Self {
-        let (overwrites, passages) = (info.overwrites, info.relaxed.then(Passages::default));
-        let counts = Self::of(team.producers, [team.warm_up, team.items], team.longest);
-        Self { overwrites, k, passages, ..counts }
+    /// The counts before the run.
+    pub fn new(team: &Team, overwrites: bool) -> Self {
+        Self { overwrites, ..Self::of(team.producers, [team.warm_up, team.items], team.longest) }
     }
 
     /// The counts of all `producers` before a run that loses no item: of how many items that are
@@ -86,9 +76,8 @@ impl TeamAccount {
             end: Cell::default(),
             pushed: vec![Cell::default(); producers],
             times: RefCell::new(vec![Vec::new(); producers]),
+            passages: Passages::new(producers),
             lost: Cell::default(),
-            k: 1,
-            passages: None,
             wrong: RefCell::default(),
         }
     }
@@ -123,11 +112,10 @@ impl TeamAccount {
         }
     }
 
-    /// A producer has pushed `number` by a call that began at this time.
-    pub fn pushes_one(&self, number: u64, called: Time) {
-        if let Some(passages) = &self.passages {
-            passages.pushed(number, span_since(called));
-        }
+    /// A producer has pushed an item, by this call.
+    pub fn pushes_one(&self, number: u64, push: Span) {
+        let (producer, item) = parts(number);
+        self.passages.came(producer, item, push);
         if self.overwrites {
             self.counted.set(self.counted.get() + 1);
         }
@@ -138,24 +126,16 @@ impl TeamAccount {
         self.pushed[producer].set(items);
     }
 
-    /// A consumer pops `number` by a call that began at this time. `last` has its last item of each
-    /// producer.
-    pub fn pops_one(&self, number: u64, called: Time, last: &mut [Option<u64>]) {
-        if let Some(passages) = &self.passages {
-            passages.popped(number, span_since(called));
-        }
-        self.popped(number, last);
-    }
-
-    /// A consumer has popped `number`. `last` has its last item of each producer: of a relaxed
-    /// queue, the item with the largest number.
-    pub fn popped(&self, number: u64, last: &mut [Option<u64>]) {
+    /// A consumer has popped `number`, by this call. `last` has its last item of each producer, or
+    /// nothing if the queue is relaxed.
+    pub fn popped(&self, number: u64, pop: Span, last: &mut [Option<u64>]) {
         let (producer, item) = parts(number);
+        self.passages.left(producer, item, pop);
         if let Some(last) = last.get_mut(producer) {
-            if *last >= Some(item.saturating_add(most_behind(self.k))) {
+            if *last >= Some(item) {
                 self.complain(Failure::Order { producer, item, after: last.unwrap_or_default() });
             }
-            *last = (*last).max(Some(item));
+            *last = Some(item);
         }
         self.taken(number);
     }
@@ -190,14 +170,24 @@ impl TeamAccount {
         self.wrong.borrow_mut().get_or_insert(failure);
     }
 
-    /// How far the items of a relaxed queue left out of turn. Those that were popped after the run
-    /// count as if they were inside. Fails if it is more than the queue's k allows.
-    pub fn disorder(&self) -> Result<Option<Disorder>, Failure> {
-        let disorder = self.passages.as_ref().map(Passages::disorder);
-        match disorder.filter(|disorder| !disorder.is_within(self.k)) {
-            Some(disorder) => Err(Failure::Disorder { k: self.k, disorder }),
-            None => Ok(disorder),
+    /// Checks that no item of the run surely left as far out of turn as `k`.
+    ///
+    /// # Errors
+    ///
+    /// If one did.
+    pub fn check_order(&self, k: usize) -> Result<(), Failure> {
+        let disorder = self.passages.certain();
+        match disorder.is_within(k) {
+            true => Ok(()),
+            false => Err(Failure::Disorder { k, disorder }),
         }
+    }
+
+    /// How the counted items travelled.
+    pub(crate) fn journey(&self) -> Option<Journey> {
+        let (start, _) = self.start.get()?;
+        let (end, _) = self.end.get()?;
+        Some(self.passages.between(start, end))
     }
 
     /// The number of counted items, and the time in which they were counted. Fails unless each

@@ -58,11 +58,13 @@ mod trial;
 mod worker;
 
 pub use case::Case;
+pub use corelane_history::{Disorder, Spread};
 pub use failure::Failure;
 pub use fit::Measured;
 pub use floor::{block_handoff, line_rtt};
 pub use killed::{Killed, Ring, test_killed};
 pub use ledger::Counted;
+pub use passages::Journey;
 pub use queue::{Queue, all, all_shared, find, team_queues};
 pub use several::{Room, test_waiting_for_records};
 pub use steal::{

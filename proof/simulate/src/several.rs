@@ -13,7 +13,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use coherence::{Chance, Schedule, Simulation, pause};
-use corelane_history::most_behind;
+use corelane_history::{Span, most_behind};
 use corelane_sim::{
     BoxedConsumer, BoxedProducer, Built, Config, Consumer, Info, Producer, TryPopError,
     TryPushError,
@@ -76,7 +76,7 @@ impl SharedCase {
         // A queue that refuses this k has its own.
         let (tx, rx) = relaxed.and_then(Result::ok).map_or_else(|| new(config), Ok)?;
         let k = rx.relaxation();
-        let account = Rc::new(Receipts::default());
+        let account = Rc::new(Receipts::of(self.producers));
         let txs = handles(tx, self.producers, Producer::try_clone);
         let rxs = handles(rx, self.consumers, Consumer::try_clone);
         let mut simulation = Simulation::new(machine(), self.seed).schedule(schedule);
@@ -92,7 +92,7 @@ impl SharedCase {
         }
         let report = simulation.run()?;
         account.settle(self.producers, self.items);
-        let disorder = account.passages.disorder();
+        let disorder = account.passages.certain();
         assert!(account.lost.get() > 0 || disorder.is_within(k), "not {k}-FIFO: {disorder:?}");
         ledger::settle();
         Ok(report.steps)
@@ -196,7 +196,7 @@ impl Freight for Counted {
 }
 
 /// The counts of all threads, outside of the simulated machine.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Receipts {
     popped: RefCell<Vec<u64>>,
     /// Items that were overwritten.
@@ -204,9 +204,31 @@ struct Receipts {
     /// Producers that have pushed all their items.
     finished: Cell<u64>,
     passages: Passages,
+    ticks: Cell<u64>,
 }
 
 impl Receipts {
+    fn of(producers: u64) -> Self {
+        Self {
+            popped: RefCell::default(),
+            lost: Cell::default(),
+            finished: Cell::default(),
+            passages: Passages::new(producers as usize),
+            ticks: Cell::default(),
+        }
+    }
+
+    /// The number of earlier ticks: a clock for threads that run one at a time on the host, in
+    /// whatever order the schedule chooses.
+    fn tick(&self) -> u64 {
+        self.ticks.replace(self.ticks.get() + 1)
+    }
+
+    /// The interval from `invoked` to the next tick.
+    fn since(&self, invoked: u64) -> Span {
+        Span { invoked, answered: self.tick() }
+    }
+
     /// A consumer has found `items` items overwritten.
     fn lost(&self, items: u64) {
         self.lost.set(self.lost.get() + items);
@@ -248,7 +270,7 @@ impl Sender {
         let (mut next, mut spare) = (0, None);
         while next < self.items {
             let before = next;
-            let called = self.account.passages.tick();
+            let called = self.account.tick();
             if self.chance.below(2) == 0 {
                 let end = self.items.min(next + 1 + self.chance.below(BATCH));
                 let numbers: Vec<_> = (next..end).map(|i| number(self.number, i)).collect();
@@ -260,9 +282,9 @@ impl Sender {
                     Err(_) => {}
                 }
             }
-            let span = self.account.passages.since(called);
+            let span = self.account.since(called);
             for item in before..next {
-                self.account.passages.pushed(number(self.number, item), span);
+                self.account.passages.came(self.number as usize, item, span);
             }
             if next == before {
                 pause(1);
@@ -309,11 +331,11 @@ impl Receiver {
         loop {
             if self.chance.below(2) == 0 {
                 let n = 1 + self.chance.below(BATCH) as usize;
-                let called = self.taken.account.passages.tick();
+                let called = self.taken.account.tick();
                 let items = T::pop(&mut rx, n).into_iter();
                 self.taken.add_all(called, items.map(|item| item.number()));
             }
-            let called = self.taken.account.passages.tick();
+            let called = self.taken.account.tick();
             match rx.try_pop() {
                 Ok(item) => self.taken.add_all(called, [item.number()]),
                 Err(TryPopError::Closed) => break,
@@ -353,9 +375,10 @@ impl Taken {
 
     /// Adds the items of a call.
     fn add_all(&mut self, called: u64, numbers: impl IntoIterator<Item = u64>) {
-        let span = self.account.passages.since(called);
+        let span = self.account.since(called);
         for number in numbers {
-            self.account.passages.popped(number, span);
+            let item = number & u64::from(u32::MAX);
+            self.account.passages.left((number >> 32) as usize, item, span);
             self.add(number);
         }
     }

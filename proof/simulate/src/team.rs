@@ -9,12 +9,13 @@ use std::rc::Rc;
 use coherence::{
     Chance, CoreReport, Machine, Report, Simulation, Time, compute, count, now, pause,
 };
-use corelane_history::Disorder;
+use corelane_history::Span;
 use corelane_sim::{BoxedConsumer, BoxedProducer, Built, Config, Consumer, Info, Producer};
 
 use crate::account::{Phase, TeamAccount, number};
 use crate::failure::Failure;
 use crate::item::Item;
+use crate::passages::Journey;
 pub use seats::seats;
 
 /// The task of the threads, and their cores.
@@ -32,7 +33,7 @@ pub struct Team {
     pub seed: u64,
     /// Items that the queue must hold.
     pub capacity: usize,
-    /// The k that a relaxed queue is asked for, if it is told.
+    /// The k of the queue, if it is relaxed. `None` is its default.
     pub relaxation: Option<usize>,
     /// The time that the instructions of a push or a pop take besides their accesses.
     pub call: Time,
@@ -58,6 +59,8 @@ pub enum Workload {
 
 /// Most turns of a spin loop between two attempts of a thread.
 const LONGEST_PAUSE: u64 = 16;
+/// When items are popped after the simulation.
+const AFTERWARDS: Span = Span::NEVER;
 /// Most turns of the busy loop.
 const MOST_TURNS: u64 = 100;
 /// The time of a turn: about a cycle.
@@ -83,7 +86,7 @@ impl Team {
 
     /// The queue's options.
     pub fn config(&self) -> Config {
-        let config = Config::new(self.capacity);
+        let config = Config::new(self.capacity).lenient();
         self.relaxation.map_or(config, |k| config.relaxation(k))
     }
 }
@@ -99,8 +102,8 @@ pub struct TeamRun {
     pub time: Time,
     /// Simulated accesses, including those that weren't counted.
     pub accesses: u64,
-    /// How far the items of a relaxed queue surely left out of turn, in the whole run.
-    pub disorder: Option<Disorder>,
+    /// How these items travelled.
+    pub journey: Journey,
 }
 
 impl TeamRun {
@@ -127,7 +130,7 @@ pub struct Member {
     pub core: CoreReport,
 }
 
-/// Runs `team` with these handles of a queue.
+/// Runs `team` with these handles, of a queue with these properties.
 pub(crate) fn run<T: Item>(
     team: &Team,
     handles: Built<Vec<BoxedProducer<T>>, Vec<BoxedConsumer<T>>>,
@@ -135,14 +138,16 @@ pub(crate) fn run<T: Item>(
 ) -> Result<TeamRun, Failure> {
     let (txs, rxs) = handles.map_err(Failure::Capacity)?;
     assert_eq!([txs.len(), rxs.len()], [team.producers, team.consumers], "threads of the queue");
-    let mut bench = Bench::new(team, info, rxs[0].relaxation());
+    let k = rxs[0].relaxation();
+    let mut bench = Bench::new(team, info.overwrites);
     let [producers, consumers] = seats(team.producers, team.consumers);
     for ((producer, tx), core) in txs.into_iter().enumerate().zip(producers) {
         bench.spawn(core, move |mut thread| send(tx, producer, &mut thread));
     }
     let handed_in = Rc::new(RefCell::new(Vec::new()));
     for (rx, core) in rxs.into_iter().zip(consumers) {
-        let (last, handed_in) = (vec![None; team.producers], handed_in.clone());
+        let ordered = if info.relaxed { 0 } else { team.producers };
+        let (last, handed_in) = (vec![None; ordered], handed_in.clone());
         bench.spawn(core, move |mut thread| {
             let consumer = receive(rx, last, &mut thread);
             handed_in.borrow_mut().push(consumer);
@@ -154,12 +159,16 @@ pub(crate) fn run<T: Item>(
         let mut consumers = handed_in.borrow_mut();
         if let Some((rx, last)) = consumers.last_mut() {
             while let Ok(item) = rx.try_pop() {
-                account.popped(item.number(), last);
+                account.popped(item.number(), AFTERWARDS, last);
             }
         }
         account.lost(consumers.iter().map(|(rx, _)| rx.lost()).sum());
     };
-    bench.run(drain)
+    let run = bench.run(drain)?;
+    if info.relaxed {
+        account.check_order(k)?;
+    }
+    Ok(run)
 }
 
 /// A simulation, and the shared state of its threads.
@@ -172,9 +181,9 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(team: &Team, info: &Info, k: usize) -> Self {
+    fn new(team: &Team, overwrites: bool) -> Self {
         Self {
-            account: Rc::new(TeamAccount::new(team, info, k)),
+            account: Rc::new(TeamAccount::new(team, overwrites)),
             tallies: Vec::new(),
             simulation: Simulation::new(team.machine.clone(), team.seed),
             team: team.clone(),
@@ -203,8 +212,9 @@ impl Bench {
         let Self { team, account, tallies, simulation } = self;
         let report = simulation.run().map_err(Failure::Stuck)?;
         drain();
+        let journey = account.journey();
         let (items, time) = account.settle()?;
-        let disorder = account.disorder()?;
+        let journey = journey.expect("the run was counted");
         let member = |(core, tally): &(usize, Rc<Tally>)| Member {
             items: tally.items.get(),
             failed: tally.failed.get(),
@@ -213,7 +223,7 @@ impl Bench {
         let mut producers: Vec<_> = tallies.iter().map(member).collect();
         let consumers = producers.split_off(team.producers);
         let accesses = report.accesses;
-        Ok(TeamRun { members: [producers, consumers], items, time, accesses, disorder })
+        Ok(TeamRun { members: [producers, consumers], items, time, accesses, journey })
     }
 }
 
@@ -272,6 +282,11 @@ impl Thread {
     }
 }
 
+/// The interval of a call that began at this time.
+fn since(called: Time) -> Span {
+    Span { invoked: called.as_ps(), answered: now().as_ps() }
+}
+
 /// A producer.
 fn send<T: Item>(mut tx: impl Producer<Item = T>, producer: usize, thread: &mut Thread) {
     let mut pushed = 0;
@@ -279,12 +294,10 @@ fn send<T: Item>(mut tx: impl Producer<Item = T>, producer: usize, thread: &mut 
     while thread.look() != Phase::Over {
         let (item, called) = (number(producer, pushed), now());
         let succeeded = tx.try_push(T::of(item)).is_ok();
-        if succeeded {
-            thread.account.pushes_one(item, called);
-        }
         thread.tried(succeeded);
         if succeeded {
             pushed += 1;
+            thread.account.pushes_one(item, since(called));
             thread.work();
         }
     }
@@ -303,11 +316,9 @@ fn receive<T: Item, C: Consumer<Item = T>>(
     while thread.look() != Phase::Over {
         let called = now();
         let popped = rx.try_pop();
-        if let Ok(item) = &popped {
-            thread.account.pops_one(item.number(), called, &mut last);
-        }
         thread.tried(popped.is_ok());
-        if popped.is_ok() {
+        if let Ok(item) = popped {
+            thread.account.popped(item.number(), since(called), &mut last);
             thread.work();
         }
     }

@@ -216,6 +216,11 @@ pub(crate) struct TeamArgs {
     #[arg(long, value_name = "N", default_value = "4096")]
     pub(crate) capacity: Positive,
 
+    /// The k of relaxed queues: an item leaves among the k oldest. Each such queue is simulated with
+    /// each k [default: the queue's own].
+    #[arg(long, value_name = "K", value_delimiter = ',')]
+    pub(crate) relaxation: Vec<Positive>,
+
     /// Items that are popped while items are counted [default: 20000; with --sweep 8000].
     #[arg(long, value_name = "N")]
     pub(crate) items: Option<Positive>,

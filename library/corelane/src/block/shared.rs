@@ -138,7 +138,7 @@ impl<T> Producer<T> {
     /// Takes up to `wanted` free slots; `None` if this is the only producer, which doesn't
     /// allocate.
     #[inline(always)] // see `queue::try_pop_by`
-    fn allocate(&mut self, wanted: u64) -> Result<Option<Run>, Nothing> {
+    pub(crate) fn allocate(&mut self, wanted: u64) -> Result<Option<Run>, Nothing> {
         while !self.is_alone.get() {
             // Acquire ↔ Release in `advance_phead`: the block's `allocated`.
             let head = self.end().header().heads.phead.load(Ordering::Acquire);
@@ -235,7 +235,7 @@ impl<T> Producer<T> {
 
     /// Publishes the items of `run` to consumers.
     #[inline]
-    fn commit(&self, run: Run) {
+    pub(crate) fn commit(&self, run: Run) {
         let blocks = self.end().slots();
         let steps = run.n * blocks.arrangement().step();
         // Release ↔ Acquire of `committed` in consumers: the items.
@@ -329,7 +329,7 @@ impl<T, R: Reserve> Consumer<T, R> {
 
     /// Takes up to `wanted` items; `None` if this is the only consumer, which doesn't reserve.
     #[inline(always)] // see `queue::try_pop_by`
-    fn reserve(&mut self, wanted: u64) -> Result<Option<Run>, Nothing> {
+    pub(crate) fn reserve(&mut self, wanted: u64) -> Result<Option<Run>, Nothing> {
         if self.single.is_alone().get() {
             return Ok(None);
         }
@@ -389,7 +389,7 @@ impl<T, R: Reserve> Consumer<T, R> {
 
     /// Gives the slots of `run` back. The last slots of a block make the block free for producers.
     #[inline]
-    fn consume(&self, run: Run) {
+    pub(crate) fn consume(&self, run: Run) {
         let (blocks, arrangement) = (self.end().slots(), self.end().slots().arrangement());
         let (block, steps) = (blocks.at(run.position), run.n * arrangement.step());
         // Release ↔ Acquire here, of the last consumer in the block: all items of the block are

@@ -12,3 +12,9 @@
 //! - A queue is *k-FIFO* if each pop takes one of the k oldest items: no rank error and no delay is
 //!   k or more. [`Config::relaxation`](crate::Config::relaxation) sets k, and
 //!   [`Consumer::relaxation`](crate::Consumer::relaxation) tells it. 1-FIFO is first in, first out.
+
+mod capsule;
+pub mod cnq;
+mod tube;
+
+pub use tube::{Tube, TubeConsumer, TubeProducer, TubeShape};

@@ -77,7 +77,8 @@ pub use head_tail::{Claimed, HeadTail, Peeked};
 pub use in_order::InOrder;
 pub use relaxed_tail::RelaxedTail;
 
-use mode::{Cursors, MOST_SLOTS, Refused, Wanted, distance};
+pub(crate) use mode::Wanted;
+use mode::{Cursors, MOST_SLOTS, Refused, distance};
 
 /// How the threads of a side synchronise with each other: [`InOrder`], [`RelaxedTail`] or
 /// [`HeadTail`].
@@ -207,7 +208,7 @@ pub struct Consumer<T, P: Mode = InOrder, C: Mode = InOrder> {
 impl<T, P: Mode, C: Mode> Producer<T, P, C> {
     /// Takes free slots.
     #[inline]
-    fn allocate(&self, wanted: Wanted) -> Result<Run, Refused> {
+    pub(crate) fn allocate(&self, wanted: Wanted) -> Result<Run, Refused> {
         let Header { producers, consumers, .. } = self.end.header();
         producers.take(wanted, || consumers.tail().wrapping_add(self.capacity as u64))
     }
@@ -231,6 +232,12 @@ impl<T, P: Mode, C: Mode> Producer<T, P, C> {
         }
     }
 
+    /// Publishes that slots are filled.
+    #[inline]
+    pub(crate) fn publish(&self, run: Run) {
+        self.end.header().producers.finish(run);
+    }
+
     /// Fills slots, from the first on.
     #[inline]
     fn fill(&self, run: Run, items: &[T])
@@ -242,7 +249,7 @@ impl<T, P: Mode, C: Mode> Producer<T, P, C> {
             // this thread alone.
             unsafe { self.end.slots().write(run.slot(i), *item) };
         }
-        self.end.header().producers.finish(run);
+        self.publish(run);
     }
 
     /// Pushes copies of all `items`, in consecutive slots, or none: DPDK's *bulk*.
@@ -279,7 +286,7 @@ impl<T, P: Mode, C: Mode> queue::Producer for Producer<T, P, C> {
         // SAFETY: the slot's last item has been taken, and the slot is allocated to this thread
         // alone.
         unsafe { self.end.slots().write(run.position, item) };
-        self.end.header().producers.finish(run);
+        self.publish(run);
         Ok(())
     }
 
@@ -319,7 +326,7 @@ impl<T, P: Mode, C: Mode> queue::Producer for Producer<T, P, C> {
 impl<T, P: Mode, C: Mode> Consumer<T, P, C> {
     /// Takes items.
     #[inline]
-    fn reserve(&self, wanted: Wanted) -> Result<Run, TryPopError> {
+    pub(crate) fn reserve(&self, wanted: Wanted) -> Result<Run, TryPopError> {
         let Header { producers, consumers, .. } = self.end.header();
         let mut closed = false;
         loop {
@@ -340,6 +347,12 @@ impl<T, P: Mode, C: Mode> Consumer<T, P, C> {
         }
     }
 
+    /// Publishes that slots are empty.
+    #[inline]
+    pub(crate) fn give_back(&self, run: Run) {
+        self.end.header().consumers.finish(run);
+    }
+
     /// Empties slots, from the first on.
     #[inline]
     fn empty(&self, run: Run, into: &mut [T])
@@ -350,7 +363,7 @@ impl<T, P: Mode, C: Mode> Consumer<T, P, C> {
             // SAFETY: the slots hold items, and are reserved to this thread alone.
             *slot = unsafe { self.end.slots().read(run.slot(i)) };
         }
-        self.end.header().consumers.finish(run);
+        self.give_back(run);
     }
 
     /// Pops as many of the oldest items as `into` has room for, or none: DPDK's *bulk*.
@@ -382,7 +395,7 @@ impl<T, P: Mode, C: Mode> queue::Consumer for Consumer<T, P, C> {
         let run = self.reserve(Wanted::UpTo(1))?;
         // SAFETY: the slot holds an item, and is reserved to this thread alone.
         let item = unsafe { self.end.slots().read(run.position) };
-        self.end.header().consumers.finish(run);
+        self.give_back(run);
         Ok(item)
     }
 

@@ -304,11 +304,17 @@ const FAR_BEHIND: u64 = 256;
 impl<T> Producer<T> {
     /// Takes a free slot.
     #[inline]
-    fn allocate(&mut self) -> Option<u64> {
+    pub(crate) fn allocate(&mut self) -> Option<u64> {
         let free = self.end.free();
         let index = if self.looks_first { free.look_and_take() } else { free.take() };
         self.looks_first = index.is_none() && !free.lingers();
         index
+    }
+
+    /// Publishes the item of a slot.
+    #[inline]
+    pub(crate) fn publish(&self, index: u64) {
+        self.end.filled().put(index);
     }
 
     /// Why `item` can't be pushed.
@@ -342,7 +348,7 @@ impl<T> queue::Producer for Producer<T> {
         // SAFETY: only this thread has the index, since it took the index out of a ring. The slot
         // is empty.
         unsafe { self.end.slots().cells.write(index, item) };
-        self.end.filled().put(index);
+        self.publish(index);
         Ok(())
     }
 
@@ -369,11 +375,17 @@ impl<T> queue::Producer for Producer<T> {
 impl<T> Consumer<T> {
     /// Takes the index of the oldest item.
     #[inline]
-    fn reserve(&mut self) -> Option<u64> {
+    pub(crate) fn reserve(&mut self) -> Option<u64> {
         let filled = self.end.filled();
         let index = if self.looks_first { filled.look_and_take() } else { filled.take() };
         self.looks_first = index.is_none() && !filled.lingers();
         index
+    }
+
+    /// Gives a slot back.
+    #[inline]
+    pub(crate) fn give_back(&self, index: u64) {
+        self.end.free().put(index);
     }
 
     #[inline]
@@ -386,7 +398,7 @@ impl<T> Consumer<T> {
         // SAFETY: only this thread has the index, since it took the index out of a ring. The slot
         // holds an item.
         let item = unsafe { self.end.slots().cells.read(index) };
-        self.end.free().put(index);
+        self.give_back(index);
         Some(item)
     }
 }

@@ -93,8 +93,8 @@ impl WaitingCase {
 
     /// One thread takes the items of up to four queues, each of which has a producer.
     fn run_inbox(mut self, schedule: Schedule, new: New<u64>) -> Result<u64, Wrong> {
-        let account = Rc::new(Receipts::default());
         let producers = 1 + self.chance.below(MOST);
+        let account = Rc::new(Receipts::of(producers));
         let mut inbox = Inbox::new().strategy(self.strategy());
         let mut simulation = Simulation::new(machine(), self.seed).schedule(schedule);
         for producer in 0..producers {
@@ -116,7 +116,7 @@ impl WaitingCase {
     fn run_records(mut self, schedule: Schedule) -> Result<u64, Wrong> {
         let config = Config::new(64 << self.chance.below(2)).block(LONGEST);
         let (tx, rx) = wait::bytes::pair(bytes::queue_with(config)?);
-        let account = Rc::new(Receipts::default());
+        let account = Rc::new(Receipts::of(self.producers));
         let mut quotas = self.quotas();
         let kept = Rc::new(RefCell::new(Vec::new()));
         let mut simulation = Simulation::new(machine(), self.seed).schedule(schedule);
@@ -157,7 +157,7 @@ impl WaitingCase {
         let capacity = CAPACITIES[self.chance.below(4) as usize];
         let grouped = 1 + self.chance.below(4) as usize;
         let (tx, rx) = wait::pair(new(Config::new(capacity as usize).grouped(grouped))?);
-        let account = Rc::new(Receipts::default());
+        let account = Rc::new(Receipts::of(self.producers));
         let mut quotas = self.quotas();
         // With them, the queue isn't closed before all consumers have ended: that would wake them.
         let kept = Rc::new(RefCell::new(Vec::new()));

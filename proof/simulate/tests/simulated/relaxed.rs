@@ -150,7 +150,12 @@ fn disorder_of_88_threads() {
             let begin = Instant::now();
             match queue.team(&crowd(k)) {
                 Ok(run) => {
-                    println!("{} {k:?}: {:?}, {:.1?}", queue.id, run.disorder, begin.elapsed())
+                    println!(
+                        "{} {k:?}: {:?}, {:.1?}",
+                        queue.id,
+                        run.journey.disorder,
+                        begin.elapsed()
+                    )
                 }
                 Err(Failure::Capacity(error)) if k.is_some() => {
                     println!("{} refuses {k:?}: {error}", queue.id)
@@ -168,12 +173,4 @@ fn too_much_disorder_of_88_threads_is_noticed() {
     let failure = queue.team(&crowd(Some(128))).err();
     let is_noticed = matches!(failure, Some(Failure::Disorder { k: 128, .. }));
     assert!(is_noticed, "{failure:?}");
-}
-
-/// A queue that is first in, first out has no disorder to tell.
-#[test]
-fn only_relaxed_queues_have_disorder() {
-    let queue = all_shared().iter().find(|queue| queue.id == "scq").expect("there is one");
-    let team = Team { producers: 2, consumers: 2, ..crowd(None) };
-    assert_eq!(queue.team(&team).unwrap().disorder, None);
 }

@@ -1,9 +1,10 @@
 //! The results of a queue with some numbers of threads, in the shape of the JSON file.
 
-use corelane_bench::{TeamSize, Workload};
-use corelane_simulate::{Member, Queue, TeamRun};
+use corelane_bench::Workload;
+use corelane_simulate::{Member, Queue, Spread, TeamRun};
 use serde::Serialize;
 
+use super::TeamJob;
 use crate::outcome::{LineCosts, PerItem, by_line};
 
 /// One queue with one number of producers and consumers.
@@ -22,7 +23,39 @@ pub(super) struct TeamCell {
     pub(super) misses_per_item: f64,
     /// Number of counted items.
     items: u64,
+    pub(super) relaxed: bool,
+    /// The k that was asked for. `None` is the queue's own, or the queue isn't relaxed.
+    pub(super) k: Option<usize>,
+    /// Older items that were inside when an item left, by the order in which calls returned.
+    pub(super) rank_error: Distance,
+    /// Younger items that left before an item.
+    pub(super) delay: Distance,
+    pub(super) wait_ns: Wait,
     pub(super) sides: [TeamSide; 2],
+}
+
+/// How far items left out of turn.
+#[derive(Debug, Serialize)]
+pub(super) struct Distance {
+    pub(super) mean: f64,
+    pub(super) p99: u32,
+    pub(super) max: u32,
+}
+
+impl Distance {
+    fn of(Spread { mean, p99, largest }: Spread) -> Self {
+        Self { mean, p99, max: largest }
+    }
+}
+
+/// Nanoseconds from the return of an item's push to the return of its pop.
+#[derive(Debug, Serialize)]
+pub(super) struct Wait {
+    pub(super) mean: f64,
+    pub(super) p50: f64,
+    pub(super) p90: f64,
+    pub(super) p99: f64,
+    pub(super) max: f64,
 }
 
 /// The results of the threads of a side.
@@ -57,7 +90,10 @@ impl TeamSide {
 }
 
 impl TeamCell {
-    pub(super) fn new(queue: &Queue, size: TeamSize, workload: Workload, run: &TeamRun) -> Self {
+    pub(super) fn new(queue: &Queue, job: &TeamJob<'_>, run: &TeamRun) -> Self {
+        let TeamJob { size, workload, relaxation, .. } = *job;
+        let journey = &run.journey;
+        let [p50, p90, p99, max] = journey.waits;
         Self {
             queue: queue.id.into(),
             producers: size.producers,
@@ -68,7 +104,20 @@ impl TeamCell {
             items_per_s: run.items_per_s(),
             misses_per_item: run.misses_per_item(),
             items: run.items,
+            relaxed: queue.info.relaxed,
+            k: relaxation,
+            rank_error: Distance::of(journey.disorder.rank_errors),
+            delay: Distance::of(journey.disorder.delays),
+            wait_ns: Wait { mean: journey.mean_wait, p50, p90, p99, max },
             sides: run.members.each_ref().map(|members| TeamSide::new(members, run.items)),
+        }
+    }
+
+    /// The queue, and its k.
+    pub(super) fn name(&self) -> String {
+        match self.k {
+            Some(k) => format!("{} k={k}", self.queue),
+            None => self.queue.clone(),
         }
     }
 

@@ -51,6 +51,7 @@ struct TeamJob<'a> {
     queue: &'a Queue,
     size: TeamSize,
     workload: Workload,
+    relaxation: Option<usize>,
 }
 
 fn simulate(args: &TeamArgs, target: &Target) -> Result<TeamOutcome, Failure> {
@@ -165,8 +166,13 @@ fn jobs<'a>(args: &TeamArgs, queues: &'a [Queue], sizes: &[TeamSize]) -> Vec<Tea
     let mut jobs = Vec::new();
     for &workload in workloads {
         for &size in sizes {
-            let able = queues.iter().filter(|queue| allows(sides(queue), size));
-            jobs.extend(able.map(|queue| TeamJob { queue, size, workload }));
+            for queue in queues.iter().filter(|queue| allows(sides(queue), size)) {
+                let of = |relaxation| TeamJob { queue, size, workload, relaxation };
+                match queue.info.relaxed && !args.relaxation.is_empty() {
+                    true => jobs.extend(args.relaxation.iter().map(|k| of(Some(k.0)))),
+                    false => jobs.push(of(None)),
+                }
+            }
         }
     }
     jobs
@@ -174,7 +180,7 @@ fn jobs<'a>(args: &TeamArgs, queues: &'a [Queue], sizes: &[TeamSize]) -> Vec<Tea
 
 impl TeamJob<'_> {
     fn run(&self, team: &Team) -> Result<TeamCell, Missing> {
-        let Self { queue, size, workload } = *self;
+        let Self { queue, size, workload, relaxation } = *self;
         let team = Team {
             producers: size.producers,
             consumers: size.consumers,
@@ -182,6 +188,7 @@ impl TeamJob<'_> {
                 Workload::Complex => SimulatedWorkload::Complex,
                 Workload::Simple | Workload::Profiling => SimulatedWorkload::Simple,
             },
+            relaxation,
             ..team.clone()
         };
         let missing = |error| Missing {
@@ -190,6 +197,6 @@ impl TeamJob<'_> {
             why: format!("{}, {size} threads, {}: {error}", queue.id, name(&workload)),
         };
         let run = queue.team(&team).map_err(missing)?;
-        Ok(TeamCell::new(queue, size, workload, &run))
+        Ok(TeamCell::new(queue, self, &run))
     }
 }

@@ -64,9 +64,46 @@ fn workload(outcome: &TeamOutcome, cells: &[TeamCell]) -> Vec<Block> {
     if cells.iter().any(|cell| is_shown(&cell)) {
         let shown = figures(cells.iter().filter(is_shown));
         blocks.push(Block::On(Media::TERMINAL, vec![shown]));
+        if cells.iter().any(|cell| cell.relaxed) {
+            blocks.push(Block::heading(3, "How far items left out of turn"));
+            blocks.push(order(cells.iter().filter(is_shown)));
+        }
     }
     blocks.extend([Block::On(media, charts), all]);
     blocks
+}
+
+/// How far items left out of turn, and how long they were inside.
+fn order<'a>(cells: impl Iterator<Item = &'a TeamCell>) -> Block {
+    let names = [
+        "threads",
+        "queue",
+        "M items/s",
+        "rank error",
+        "p99",
+        "max",
+        "delay",
+        "p99",
+        "max",
+        "wait ns",
+        "p99",
+    ];
+    Block::Table(Table::new(names).with(cells.map(|cell| {
+        let TeamCell { rank_error, delay, wait_ns, .. } = cell;
+        [
+            format!("{}x{}", cell.producers, cell.consumers),
+            cell.name(),
+            short(cell.millions_per_s()),
+            short(rank_error.mean),
+            rank_error.p99.to_string(),
+            rank_error.max.to_string(),
+            short(delay.mean),
+            delay.p99.to_string(),
+            delay.max.to_string(),
+            short(wait_ns.mean),
+            short(wait_ns.p99),
+        ]
+    })))
 }
 
 fn figures<'a>(cells: impl Iterator<Item = &'a TeamCell>) -> Block {
@@ -86,7 +123,7 @@ fn figures<'a>(cells: impl Iterator<Item = &'a TeamCell>) -> Block {
         let [p, c] = &cell.sides;
         [
             format!("{}x{}", cell.producers, cell.consumers),
-            cell.queue.clone(),
+            cell.name(),
             short(cell.millions_per_s()),
             short(cell.misses_per_item),
             short(p.costs.misses),

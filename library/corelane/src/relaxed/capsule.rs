@@ -1,0 +1,288 @@
+//! Capsules: the entries of the tube of a nested queue, each a small ring of its own.
+
+use alloc::alloc::Layout;
+use core::alloc::LayoutError;
+use core::ptr::NonNull;
+
+use crate::memory::{AtomicBool, AtomicU64, Cells, Ordering, is_before};
+use crate::pad::{APART, Padded};
+use crate::region::{Slots, array};
+
+/// Bits of a word below the turn: the count, and the flag.
+const TURN_AT: u32 = 17;
+/// The flag of [`Written::claimed`]: no producer claims another slot in this turn.
+pub const CLOSED: u64 = 1 << 16;
+/// The flag of [`Read::popped`]: a consumer has reserved the capsule.
+pub const RESERVED: u64 = 1 << 16;
+/// The count of a word.
+const COUNT: u64 = (1 << 16) - 1;
+/// Most slots of a capsule.
+pub const MOST_SLOTS: usize = 1 << 15;
+
+/// No word: no capsule has so many slots.
+pub const NO_WORD: u64 = u64::MAX;
+
+/// The word of a turn whose count is 0.
+#[inline]
+pub fn word(turn: u64) -> u64 {
+    turn << TURN_AT
+}
+
+/// The turn of a word, without its upper bits.
+#[inline]
+pub fn turn_of(word: u64) -> u64 {
+    word >> TURN_AT
+}
+
+/// Slots that a word counts.
+#[inline]
+pub fn count(word: u64) -> u64 {
+    word & COUNT
+}
+
+/// Whether a word is of this turn.
+#[inline]
+pub fn is_of(found: u64, turn: u64) -> bool {
+    (found ^ word(turn)) >> TURN_AT == 0
+}
+
+/// What a producer writes. All words have the turn in which the capsule is, above the flag and the
+/// count.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Written {
+    /// Slots that producers have claimed.
+    pub claimed: AtomicU64,
+    /// Slots that hold an item, or held one in this turn.
+    pub filled: AtomicU64,
+    /// Slots that were used in an earlier turn, if a consumer was still reading one of them when
+    /// this turn began.
+    used_before: AtomicU64,
+}
+
+/// What consumers write; the `emptied` flags of all slots follow.
+#[derive(Debug)]
+#[repr(C)]
+struct Read {
+    /// Items that consumers have claimed.
+    popped: AtomicU64,
+}
+
+/// One capsule.
+#[derive(Debug, Clone, Copy)]
+pub struct Capsule<'a> {
+    pub written: &'a Written,
+    pub popped: &'a AtomicU64,
+    /// For each slot, whether its item of this turn has been read.
+    emptied: &'a [AtomicBool],
+}
+
+impl Capsule<'_> {
+    /// Whether a word of `claimed` is the last one of its turn.
+    #[inline]
+    pub fn is_final(self, claimed: u64) -> bool {
+        claimed & CLOSED != 0 || count(claimed) as usize == self.emptied.len()
+    }
+
+    /// Begins `turn`, with all slots empty. `false` if another producer has closed the capsule
+    /// already, or a consumer is still reading an item of an earlier turn: then the capsule is
+    /// closed and empty.
+    ///
+    /// Only the producer that has allocated this turn calls it.
+    pub fn begin(self, turn: u64) -> bool {
+        let Written { claimed, filled, used_before } = self.written;
+        // Relaxed, both: the tube orders what earlier producers did. A producer that closes the
+        // capsule changes the former.
+        let before = claimed.load(Ordering::Relaxed);
+        let is_closed = is_of(before, turn);
+        let used = used_before.load(Ordering::Relaxed).max(count(filled.load(Ordering::Relaxed)));
+        // Acquire ↔ Release in `is_read`: the item has been read.
+        let is_read = |slot: &AtomicBool| slot.load(Ordering::Acquire);
+        let is_free = self.emptied[..used as usize].iter().all(is_read);
+        used_before.store(if is_free { 0 } else { used }, Ordering::Relaxed);
+        if is_free {
+            self.emptied[..used as usize]
+                .iter()
+                .for_each(|slot| slot.store(false, Ordering::Relaxed));
+        }
+        // Relaxed: see below.
+        self.popped.store(word(turn), Ordering::Relaxed);
+        filled.store(word(turn), Ordering::Relaxed);
+        let begun = if is_free { word(turn) } else { word(turn) | CLOSED };
+        // Release ↔ Acquire in `Consumer::look`: the words of this turn. Release ↔ Acquire of the
+        // tube, too.
+        let is_begun = !is_closed
+            && claimed
+                .compare_exchange(before, begun, Ordering::Release, Ordering::Relaxed)
+                .is_ok();
+        is_begun && is_free
+    }
+
+    /// No producer claims a slot of this turn from now on.
+    pub fn close(self, turn: u64) {
+        let claimed = &self.written.claimed;
+        let mut found = claimed.load(Ordering::Relaxed);
+        loop {
+            let closed = match is_of(found, turn) {
+                true if self.is_final(found) => return,
+                true => found | CLOSED,
+                // The producer of this turn has not begun it yet.
+                false if is_before(found, word(turn)) => word(turn) | CLOSED,
+                false => return,
+            };
+            match claimed.compare_exchange(found, closed, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(now) => found = now,
+            }
+        }
+    }
+
+    /// The item of slot number `index` has been read.
+    #[inline]
+    pub fn is_read(self, index: u64) {
+        // Release ↔ Acquire in `begin`: the read of the item.
+        self.emptied[index as usize].store(true, Ordering::Release);
+    }
+}
+
+/// How many capsules there are, and their size. The number is a power of two.
+#[derive(Debug, Clone, Copy)]
+pub struct Shape {
+    pub capsules: usize,
+    /// Slots of a capsule.
+    pub size: usize,
+    /// The first turn, a multiple of `capsules`.
+    pub first: u64,
+}
+
+impl Shape {
+    /// Variables of one capsule: what producers write, and what consumers write; and the offsets of
+    /// the latter.
+    fn variables(self) -> Result<(Layout, usize, usize), LayoutError> {
+        let flags = array(Layout::new::<AtomicBool>(), self.size)?;
+        let (read, flags) = Layout::new::<Read>().align_to(APART)?.extend(flags)?;
+        let (all, read) = Layout::new::<Padded<Written>>().extend(read)?;
+        Ok((all.pad_to_align(), read, read + flags))
+    }
+
+    /// Slots of all capsules.
+    pub fn slots(self) -> usize {
+        self.capsules * self.size
+    }
+}
+
+/// Capsules in a region, and their slots.
+pub struct Capsules<T> {
+    base: NonNull<u8>,
+    /// Bytes from one capsule to the next.
+    stride: usize,
+    /// Where a capsule's [`Read`] and its flags are.
+    read: usize,
+    flags: usize,
+    shape: Shape,
+    cells: Cells<T>,
+}
+
+impl<T> Clone for Capsules<T> {
+    fn clone(&self) -> Self {
+        Self { cells: self.cells.clone(), ..*self }
+    }
+}
+
+impl<T> Capsules<T> {
+    #[inline]
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// The index of the capsule that is used in `turn`.
+    #[inline]
+    pub fn index(&self, turn: u64) -> usize {
+        turn as usize & (self.shape.capsules - 1)
+    }
+
+    /// A capsule.
+    #[inline]
+    pub fn at(&self, index: usize) -> Capsule<'_> {
+        debug_assert!(index < self.shape.capsules);
+        // SAFETY: there are so many capsules, at this distance, each with these parts, and they live
+        // as long as the array.
+        unsafe {
+            let capsule = self.base.add(index * self.stride);
+            let flags =
+                NonNull::slice_from_raw_parts(capsule.add(self.flags).cast(), self.shape.size);
+            Capsule {
+                written: &capsule.cast::<Padded<Written>>().as_ref().0,
+                popped: &capsule.add(self.read).cast::<Read>().as_ref().popped,
+                emptied: flags.as_ref(),
+            }
+        }
+    }
+
+    /// The position of a slot of a capsule among all slots.
+    #[inline]
+    pub fn position(&self, index: usize, slot: u64) -> u64 {
+        (index * self.shape.size) as u64 + slot
+    }
+
+    /// The slots.
+    #[inline]
+    pub fn cells(&self) -> &Cells<T> {
+        &self.cells
+    }
+
+    /// All capsules.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, Capsule<'_>)> {
+        (0..self.shape.capsules).map(|index| (index, self.at(index)))
+    }
+}
+
+impl<T> Slots for Capsules<T> {
+    const SLOT: Layout = Cells::<T>::SLOT;
+    type Shape = Shape;
+
+    fn slots(shape: Shape) -> Result<Layout, LayoutError> {
+        Cells::<T>::slots(shape.slots())
+    }
+
+    fn variables(shape: Shape) -> Result<Layout, LayoutError> {
+        array(shape.variables()?.0, shape.capsules)
+    }
+
+    unsafe fn init(variables: NonNull<u8>, slots: NonNull<u8>, shape: Shape) -> Self {
+        let (one, read, flags) = shape.variables().expect("the caller has had this layout");
+        for index in 0..shape.capsules {
+            // As if the capsule had been closed, empty, a lap before.
+            let before = shape.first.wrapping_sub((shape.capsules - index) as u64);
+            let new = |flags| AtomicU64::new(word(before) | flags);
+            let written =
+                Written { claimed: new(CLOSED), filled: new(0), used_before: AtomicU64::new(0) };
+            // SAFETY: the caller's contract: there is room for the variables of all capsules.
+            unsafe {
+                let capsule = variables.add(index * one.size());
+                capsule.cast().write(Padded(written));
+                capsule.add(read).cast().write(Read { popped: new(RESERVED) });
+                for slot in 0..shape.size {
+                    capsule.add(flags).cast::<AtomicBool>().add(slot).write(AtomicBool::new(false));
+                }
+            }
+        }
+        // SAFETY: the caller's contract.
+        let cells = unsafe { Cells::init(variables, slots, shape.slots()) };
+        Self { base: variables, stride: one.size(), read, flags, shape, cells }
+    }
+
+    unsafe fn finish(&self) {
+        for index in 0..self.shape.capsules {
+            // SAFETY: `init` wrote each part, and none is used any more.
+            unsafe {
+                let capsule = self.base.add(index * self.stride);
+                capsule.cast::<Padded<Written>>().drop_in_place();
+                capsule.add(self.read).cast::<Read>().drop_in_place();
+                for slot in 0..self.shape.size {
+                    capsule.add(self.flags).cast::<AtomicBool>().add(slot).drop_in_place();
+                }
+            }
+        }
+    }
+}
