@@ -135,8 +135,8 @@ fn crowd(relaxation: Option<usize>) -> Team {
         consumers: 40,
         capacity: 4096,
         relaxation,
-        warm_up: 1_000,
-        items: 4_000,
+        warm_up: 500,
+        items: 2_000,
         ..small
     }
 }
