@@ -128,7 +128,7 @@ impl AddAssign for Counters {
 }
 
 /// No thread has written for too long: the threads wait for each other, or for an event that never
-/// comes.
+/// comes. Or they have written too often for a [`Schedule`](crate::Schedule) that looks for bugs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deadlock {
     /// When the run was given up.
@@ -148,7 +148,7 @@ pub struct Stuck {
 
 impl fmt::Display for Deadlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "nothing was written for long before {}:", self.time)?;
+        write!(f, "nothing was written for long, or only in vain, before {}:", self.time)?;
         for Stuck { core, site } in &self.threads {
             match site {
                 Some(site) => write!(f, " core {core} at {site};")?,

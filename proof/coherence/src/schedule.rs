@@ -55,6 +55,8 @@ pub enum Schedule {
 const SPINNING: u64 = 1000;
 /// Steps without a write after which a run is given up.
 const PATIENCE: u64 = 100_000;
+/// Most steps of a run. Threads that need more write in vain: each undoes what another has done.
+const MOST_STEPS: u64 = 5_000_000;
 
 /// A thread or store buffer, which takes steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -175,7 +177,7 @@ impl Turns {
 
     /// Whether the run is to be given up.
     pub(crate) fn is_stuck(&self) -> bool {
-        self.idle() > PATIENCE
+        self.idle() > PATIENCE || self.steps > MOST_STEPS
     }
 
     fn idle(&self) -> u64 {

@@ -10,7 +10,8 @@ fn capacities() -> impl Iterator<Item = usize> {
     (1..=70).chain([127, 128, 129, 1000, 4096])
 }
 
-/// A new queue holds exactly `slots()` items, and its capacity is at least the number asked for.
+/// A new queue holds exactly `slots()` items, and its capacity is at least the number asked for. A
+/// relaxed queue may be full when it holds as many as its capacity.
 pub fn exact_when_new<T: Item, P, C>(subject: &Subject<P, C>)
 where
     P: Producer<Item = T>,
@@ -21,8 +22,9 @@ where
         assert!(queue.capacity() >= asked);
         assert!(queue.slots() >= queue.capacity());
         assert_eq!(queue.rx.capacity(), queue.capacity());
-        assert_eq!(queue.fill(), queue.slots());
-        assert_eq!(queue.drain(), queue.slots());
+        let filled = queue.fill();
+        assert!((queue.fewest_if_full()..=queue.slots()).contains(&filled));
+        assert_eq!(queue.drain(), filled);
     }
 }
 
@@ -52,8 +54,9 @@ where
             // `push` checks that a queue that has said full says full again.
             queue.push();
         }
-        assert_eq!(queue.len(), queue.slots());
-        assert_eq!(queue.drain(), queue.slots());
+        let filled = queue.len();
+        assert!((queue.fewest_if_full()..=queue.slots()).contains(&filled));
+        assert_eq!(queue.drain(), filled);
     }
 }
 
@@ -66,7 +69,7 @@ where
 {
     for asked in [1, 2, 3, 5, 8, 31, 64] {
         let mut queue = Checked::open(subject, Config::new(asked));
-        for level in (0..=queue.slots()).step_by(1 + asked / 8) {
+        for level in (0..=queue.slots()).step_by(1 + (asked / 8).max(queue.slots() / 100)) {
             for _ in 0..2 * queue.slots() + 1 {
                 // Every push and pop checks its answer.
                 while queue.len() < level && queue.push() {}

@@ -8,6 +8,7 @@ use corelane::{
     TryPushError, WriteChunk,
 };
 
+use crate::inside::Inside;
 use crate::{Item, Subject};
 
 /// A queue that one thread uses. It knows the right answer of every call.
@@ -22,6 +23,8 @@ pub struct Checked<P, C> {
     pub rx: C,
     pushed: u64,
     popped: u64,
+    /// The items of a relaxed queue.
+    inside: Option<Inside>,
     /// See [`surely_lent`].
     surely_lent: usize,
     /// Items that a ring holds, for lists of rings.
@@ -35,14 +38,25 @@ pub(crate) const fn surely_lent(info: Info) -> usize {
     if info.bounded { usize::MAX } else { 1 }
 }
 
-impl<P, C> Checked<P, C> {
+impl<P, C: Consumer> Checked<P, C> {
     /// A new queue.
     pub fn open(subject: &Subject<P, C>, config: Config) -> Self {
         let (tx, rx) = subject.open(config);
         let ring = config.capacity.saturating_add(64);
         let info = subject.info;
-        Self { tx, rx, pushed: 0, popped: 0, surely_lent: surely_lent(info), ring, info }
+        let inside = info.relaxed.then(|| Inside::new(rx.relaxation()));
+        Self { tx, rx, pushed: 0, popped: 0, inside, surely_lent: surely_lent(info), ring, info }
     }
+}
+
+/// Notes that `item` was popped, and checks that it is the next one, or one of the next ones of a
+/// relaxed queue.
+fn note_popped<T: Item>(item: &T, popped: &mut u64, inside: Option<&mut Inside>) {
+    match inside {
+        Some(inside) => inside.pop(item),
+        None => assert!(item.is(*popped), "item {popped} is another one"),
+    }
+    *popped += 1;
 }
 
 impl<T: Item, P: Producer<Item = T>, C: Consumer<Item = T>> Checked<P, C> {
@@ -66,6 +80,11 @@ impl<T: Item, P: Producer<Item = T>, C: Consumer<Item = T>> Checked<P, C> {
         self.tx.slots()
     }
 
+    /// Fewest items of a queue that says full.
+    pub fn fewest_if_full(&self) -> usize {
+        if self.info.relaxed { self.capacity() } else { self.slots() }
+    }
+
     /// Fewest slots that must be free to the producer now.
     fn promised(&self) -> usize {
         self.capacity().saturating_sub(self.len())
@@ -74,6 +93,9 @@ impl<T: Item, P: Producer<Item = T>, C: Consumer<Item = T>> Checked<P, C> {
     /// Notes that `n` items were pushed.
     fn note_pushed(&mut self, n: usize) {
         self.tx.flush();
+        if let Some(inside) = &mut self.inside {
+            (self.pushed..).take(n).for_each(|number| inside.push(number));
+        }
         self.pushed += n as u64;
         assert!(self.len() <= self.slots(), "{} items of {}", self.len(), self.slots());
     }
@@ -81,12 +103,6 @@ impl<T: Item, P: Producer<Item = T>, C: Consumer<Item = T>> Checked<P, C> {
     /// The items to be pushed next.
     fn coming(&self) -> impl Iterator<Item = T> + use<T, P, C> {
         (self.pushed..).map(T::of)
-    }
-
-    /// Checks that `item` is the item to be popped next.
-    fn note_popped(&mut self, item: &T) {
-        assert!(item.is(self.popped), "item {} is another one", self.popped);
-        self.popped += 1;
     }
 
     /// Compares the counts of both handles with what must be the case.
@@ -134,7 +150,7 @@ impl<T: Item, P: Producer<Item = T>, C: Consumer<Item = T>> Checked<P, C> {
     /// Pops the next item. `false` if the queue is empty.
     pub fn pop(&mut self) -> bool {
         match self.rx.try_pop() {
-            Ok(item) => self.note_popped(&item),
+            Ok(item) => note_popped(&item, &mut self.popped, self.inside.as_mut()),
             Err(error) => {
                 assert_eq!(error, TryPopError::Empty);
                 assert_eq!(self.len(), 0, "false empty");
@@ -165,12 +181,11 @@ impl<T: Item, P: Producer<Item = T>, C: Consumer<Item = T>> Checked<P, C> {
     pub fn pop_iter(&mut self, n: usize) -> usize {
         let expected = n.min(self.len());
         let mut done = 0;
-        for (item, number) in self.rx.pop_iter().take(n).zip(self.popped..) {
-            assert!(item.is(number), "item {number} is another one");
+        for item in self.rx.pop_iter().take(n) {
+            note_popped(&item, &mut self.popped, self.inside.as_mut());
             done += 1;
         }
         assert_eq!(done, expected);
-        self.popped += done as u64;
         done
     }
 }
@@ -392,11 +407,10 @@ impl<T: Item + Copy, P: Producer<Item = T>, C: Consumer<Item = T>> Checked<P, C>
         let mut items = vec![T::of(u64::MAX - 1); n];
         let done = self.rx.pop_slice(&mut items);
         assert_eq!(done, n.min(self.len()));
-        for (item, number) in items.iter().zip(self.popped..).take(done) {
-            assert!(item.is(number), "item {number} of a slice is another one");
+        for item in &items[..done] {
+            note_popped(item, &mut self.popped, self.inside.as_mut());
         }
         assert!(items[done..].iter().all(|item| item.is(u64::MAX - 1)));
-        self.popped += done as u64;
         done
     }
 }

@@ -30,7 +30,8 @@ impl<T: Owned, P: Producer<Item = T>, C: Consumer<Item = T>> Stock<P, C> {
     /// have been pushed and popped.
     fn new(subject: &Subject<P, C>, capacity: usize, offset: usize, n: usize) -> Self {
         let (tx, rx) = subject.open(Config::new(capacity));
-        let mut stock = Self { tx, rx, ledger: Ledger::new(offset + n + 1000), pushed: 0 };
+        let ledger = Ledger::new(offset + n + tx.slots() + 1000);
+        let mut stock = Self { tx, rx, ledger, pushed: 0 };
         for _ in 0..offset {
             stock.push(1);
             assert!(stock.rx.try_pop().is_ok());
@@ -75,7 +76,7 @@ where
     for capacity in [1, 2, 6] {
         let laps = 2 * Stock::new(subject, capacity, 0, 0).tx.slots();
         for offset in (0..laps).step_by(1 + laps / 50) {
-            for n in 0..=laps / 2 {
+            for n in (0..=laps / 2).step_by(1 + laps / 200) {
                 for producer_first in [true, false] {
                     let Stock { tx, rx, ledger, .. } = Stock::new(subject, capacity, offset, n);
                     match producer_first {

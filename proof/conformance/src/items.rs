@@ -71,7 +71,7 @@ where
     for capacity in [1, 2, 64, 65] {
         let mut queue = Checked::open(subject, Config::new(capacity));
         let filled = queue.fill();
-        assert_eq!(filled, queue.slots());
+        assert!((queue.fewest_if_full()..=queue.slots()).contains(&filled));
         assert_eq!(Nothing::alive(), filled as isize);
         queue.pop();
         assert_eq!(Nothing::alive(), filled as isize - 1);

@@ -18,7 +18,7 @@
 //!
 //! | module | what is checked |
 //! |---|---|
-//! | [`order`] | first in first out, by every call that pushes and every call that pops |
+//! | [`order`] | first in first out, or k-FIFO, by every call that pushes and every call that pops |
 //! | [`capacity`] | how many items fit, which capacities are refused, false full |
 //! | [`observers`] | `len`, `available`, `free_slots`, `is_empty`, `is_full` |
 //! | [`chunks`] | lent slots and items: every length at every offset, partial commits, batches of any size |
@@ -36,6 +36,7 @@
 //! for sanitizers (`0.05`) or long runs (`100`).
 
 mod checked;
+mod inside;
 
 pub mod bytes;
 pub mod capacity;

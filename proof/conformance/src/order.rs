@@ -12,7 +12,7 @@ use corelane_harness::threads::{Cores, Patience, both, scaled};
 pub(crate) const CAPACITIES: [usize; 10] = [1, 2, 3, 4, 7, 8, 9, 33, 100, 256];
 
 /// Items that are pushed in groups of every size are popped in order, over several laps.
-pub fn fifo<T: Item, P, C>(subject: &Subject<P, C>)
+pub fn groups_of_every_size<T: Item, P, C>(subject: &Subject<P, C>)
 where
     P: Producer<Item = T>,
     C: Consumer<Item = T>,

@@ -84,8 +84,8 @@ where
     C: Consumer<Item = T>,
 {
     for config in starts(4) {
-        let ledger = Ledger::new(10_000);
         let (mut tx, mut rx) = subject.open(config);
+        let ledger = Ledger::new(10_000 + 2 * tx.slots());
         for _ in 0..2 {
             while tx.try_push(ledger.make()).is_ok() {}
             tx.flush();

@@ -1,7 +1,9 @@
 //! A relaxed queue behind a lock, with bugs that can be switched on: for tests of checks.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use corelane::{
@@ -136,18 +138,22 @@ impl<T> Shared<T> {
 }
 
 /// A handle of one side.
-struct Handle<const SIDE: usize, T>(Arc<Shared<T>>);
+struct Handle<const SIDE: usize, T> {
+    shared: Arc<Shared<T>>,
+    /// One thread at a time has a handle, as a queue's.
+    not_sync: PhantomData<Cell<()>>,
+}
 
 impl<const SIDE: usize, T> Handle<SIDE, T> {
     fn new(shared: &Arc<Shared<T>>) -> Self {
         shared.lock().handles[SIDE] += 1;
-        Self(shared.clone())
+        Self { shared: shared.clone(), not_sync: PhantomData }
     }
 }
 
 impl<const SIDE: usize, T> Drop for Handle<SIDE, T> {
     fn drop(&mut self) {
-        self.0.lock().handles[SIDE] -= 1;
+        self.shared.lock().handles[SIDE] -= 1;
     }
 }
 
@@ -159,13 +165,13 @@ pub struct Rx<T>(Handle<CONSUMERS, T>);
 
 impl<T> Tx<T> {
     fn shared(&self) -> &Arc<Shared<T>> {
-        &self.0.0
+        &self.0.shared
     }
 }
 
 impl<T> Rx<T> {
     fn shared(&self) -> &Arc<Shared<T>> {
-        &self.0.0
+        &self.0.shared
     }
 }
 

@@ -50,6 +50,17 @@ pub struct Disorder {
     pub delays: Spread,
 }
 
+/// One more than the number by which an item may be behind: behind the largest number that the same
+/// consumer of a k-FIFO queue has popped before, if a producer numbers its items.
+///
+/// Let an item be n behind. Then n − 1 items were pushed between the item and the one with the
+/// largest number. When the latter was popped, at most k − 2 of these were still inside, besides the
+/// item itself: by its rank error. All others, and the latter, left before the item: at most k − 1,
+/// by its delay. So n is at most 2k − 3. With a k of 1, no item is behind.
+pub const fn most_behind(k: usize) -> u64 {
+    (k as u64 - 1).saturating_mul(2)
+}
+
 impl Disorder {
     /// The disorder of these items, in whatever order they are given.
     ///

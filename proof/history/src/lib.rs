@@ -162,7 +162,7 @@ mod overwriting;
 mod table;
 mod witness;
 
-pub use disorder::{Disorder, Passage, Spread};
+pub use disorder::{Disorder, Passage, Spread, most_behind};
 pub use drive::{
     Clock, Finding, GoOn, HistorySubject, Pace, Plan, Recorder, Recording, Summary, Way,
     all_subjects, record, record_all, record_several,

@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 
 use coherence::Time;
+use corelane_history::Span;
 
 use crate::failure::Failure;
 use crate::passages::{Journey, Passages};
@@ -111,10 +112,10 @@ impl TeamAccount {
         }
     }
 
-    /// A producer has pushed an item, at this time.
-    pub fn pushes_one(&self, number: u64, now: Time) {
+    /// A producer has pushed an item, by this call.
+    pub fn pushes_one(&self, number: u64, push: Span) {
         let (producer, item) = parts(number);
-        self.passages.came(producer, item, now);
+        self.passages.came(producer, item, push);
         if self.overwrites {
             self.counted.set(self.counted.get() + 1);
         }
@@ -125,11 +126,11 @@ impl TeamAccount {
         self.pushed[producer].set(items);
     }
 
-    /// A consumer has popped `number`, at this time. `last` has its last item of each producer, or
+    /// A consumer has popped `number`, by this call. `last` has its last item of each producer, or
     /// nothing if the queue is relaxed.
-    pub fn popped(&self, number: u64, now: Time, last: &mut [Option<u64>]) {
+    pub fn popped(&self, number: u64, pop: Span, last: &mut [Option<u64>]) {
         let (producer, item) = parts(number);
-        self.passages.left(producer, item, now);
+        self.passages.left(producer, item, pop);
         if let Some(last) = last.get_mut(producer) {
             if *last >= Some(item) {
                 self.complain(Failure::Order { producer, item, after: last.unwrap_or_default() });
@@ -167,6 +168,19 @@ impl TeamAccount {
 
     fn complain(&self, failure: Failure) {
         self.wrong.borrow_mut().get_or_insert(failure);
+    }
+
+    /// Checks that no item of the run surely left as far out of turn as `k`.
+    ///
+    /// # Errors
+    ///
+    /// If one did.
+    pub fn check_order(&self, k: usize) -> Result<(), Failure> {
+        let disorder = self.passages.certain();
+        match disorder.is_within(k) {
+            true => Ok(()),
+            false => Err(Failure::Disorder { k, disorder }),
+        }
     }
 
     /// How the counted items travelled.

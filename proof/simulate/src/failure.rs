@@ -3,10 +3,11 @@
 use std::fmt;
 
 use coherence::{Deadlock, Time};
+use corelane_history::Disorder;
 use corelane_sim::CapacityError;
 
 /// Why a simulation has no result.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Failure {
     /// The queue can't have this capacity.
     Capacity(CapacityError),
@@ -27,6 +28,13 @@ pub enum Failure {
         item: u64,
         /// The producer's item that was popped before.
         after: u64,
+    },
+    /// Items of a relaxed queue left further out of turn than they may.
+    Disorder {
+        /// No rank error and no delay may be as large.
+        k: usize,
+        /// How far they left out of turn.
+        disorder: Disorder,
     },
     /// Items were overwritten, and consumers counted another number.
     Lost {
@@ -61,6 +69,14 @@ impl fmt::Display for Failure {
             }
             Self::Order { producer, item, after } => {
                 write!(f, "item {item} of producer {producer} was popped after its item {after}")
+            }
+            Self::Disorder { k, disorder } => {
+                let Disorder { rank_errors, delays } = disorder;
+                write!(
+                    f,
+                    "not {k}-FIFO: an item has a rank error of {}, and one a delay of {}",
+                    rank_errors.largest, delays.largest
+                )
             }
             Self::Lost { missing, told } => {
                 write!(f, "{missing} items were never popped, and {told} were found overwritten")

@@ -1,4 +1,4 @@
-//! When each item of a team came and left, in simulated time.
+//! When each item came and left.
 
 use std::cell::RefCell;
 
@@ -18,13 +18,13 @@ impl Passages {
     }
 
     /// A push has returned.
-    pub(crate) fn came(&self, producer: usize, item: u64, at: Time) {
-        self.change(producer, item, |passage| passage.push = Span::at(at.as_ps()));
+    pub(crate) fn came(&self, producer: usize, item: u64, push: Span) {
+        self.change(producer, item, |passage| passage.push = push);
     }
 
     /// A pop has returned.
-    pub(crate) fn left(&self, producer: usize, item: u64, at: Time) {
-        self.change(producer, item, |passage| passage.pop = Span::at(at.as_ps()));
+    pub(crate) fn left(&self, producer: usize, item: u64, pop: Span) {
+        self.change(producer, item, |passage| passage.pop = pop);
     }
 
     fn change(&self, producer: usize, item: u64, change: impl FnOnce(&mut Passage)) {
@@ -37,6 +37,13 @@ impl Passages {
         change(&mut items[index]);
     }
 
+    /// The disorder that is certain, whatever the order of calls that overlap.
+    pub(crate) fn certain(&self) -> Disorder {
+        let is_known = |passage: &&Passage| passage.push != Span::NEVER;
+        let known: Vec<_> = self.0.borrow().iter().flatten().filter(is_known).copied().collect();
+        Disorder::of(&known)
+    }
+
     /// What became of the items that left between two times, and of those that were inside then.
     pub(crate) fn between(&self, start: Time, end: Time) -> Journey {
         let (start, end) = (start.as_ps(), end.as_ps());
@@ -46,7 +53,11 @@ impl Passages {
                 && passage.pop.answered >= start
         };
         let all = self.0.borrow();
-        let there: Vec<_> = all.iter().flatten().filter(is_there).copied().collect();
+        let returned = |Passage { push, pop }: &Passage| Passage {
+            push: Span::at(push.answered),
+            pop: Span::at(pop.answered),
+        };
+        let there: Vec<_> = all.iter().flatten().filter(is_there).map(returned).collect();
         let mut waits: Vec<_> = there
             .iter()
             .filter(|passage| passage.pop.answered <= end)

@@ -65,7 +65,7 @@ impl Queue {
 
     /// A queue that may have several handles on a side. It has the name of its algorithm: only the
     /// variant for items of any type is simulated.
-    fn shared<Q>() -> Self
+    pub fn shared<Q>() -> Self
     where
         Q: corelane_sim::Queue<u64> + corelane_sim::Queue<Counted> + 'static,
     {
@@ -147,7 +147,7 @@ impl Queue {
     /// # Errors
     ///
     /// If the queue can't have this capacity, gets stuck, loses or doubles an item, or changes the
-    /// order of a producer's items.
+    /// order of a producer's items. If a relaxed queue changes the order of items more than it may.
     ///
     /// # Panics
     ///

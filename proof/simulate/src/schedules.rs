@@ -21,8 +21,9 @@ impl Queue {
     ///
     /// Queues that may have several handles: up to four producers and four consumers use one queue
     /// of a small capacity whose counters wrap meanwhile. Handles are cloned and dropped. No item
-    /// may be doubled, or lost unless it is overwritten and counted. Each consumer must see each
-    /// producer's items in order, each item must be dropped once, and no thread may wait for ever.
+    /// may be doubled, or lost unless it is overwritten and counted. Items must leave in order: none
+    /// may surely overtake another, or at most as many as a relaxed queue's k allows. Each item must
+    /// be dropped once, and no thread may wait for ever.
     ///
     /// # Errors
     ///

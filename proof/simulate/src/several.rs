@@ -13,6 +13,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use coherence::{Chance, Schedule, Simulation, pause};
+use corelane_history::{Span, most_behind};
 use corelane_sim::{
     BoxedConsumer, BoxedProducer, Built, Config, Consumer, Info, Producer, TryPopError,
     TryPushError,
@@ -20,6 +21,7 @@ use corelane_sim::{
 
 use crate::handles::New;
 use crate::ledger::{self, Counted};
+use crate::passages::Passages;
 use crate::team::Team;
 use crate::trial::{Wrong, caught, machine};
 
@@ -50,6 +52,8 @@ pub(crate) struct SharedCase {
     items: u64,
     /// Whether items are counted when they are dropped. If not, they are numbers, moved in slices.
     counts_drops: bool,
+    /// The k that a relaxed queue is asked for.
+    relaxation: Option<usize>,
 }
 
 impl SharedCase {
@@ -60,14 +64,19 @@ impl SharedCase {
         let mut threads = |may_be_many: bool| if may_be_many { 1 + chance.below(MOST) } else { 1 };
         let (producers, consumers) = (threads(sides.allow(2, 1)), threads(sides.allow(1, 2)));
         let (items, counts_drops) = (2 + chance.below(20), chance.below(2) == 0);
-        Self { seed, producers, consumers, items, counts_drops, chance }
+        let relaxation = info.relaxed.then(|| 1 << chance.below(7));
+        Self { seed, producers, consumers, items, counts_drops, relaxation, chance }
     }
 
     /// As [`run`](Rerun::run), but panics if a thread does.
     fn run_to_the_end<T: Freight>(mut self, schedule: Schedule, new: New<T>) -> Result<u64, Wrong> {
         ledger::open();
-        let (tx, rx) = new(self.config())?;
-        let account = Rc::new(Receipts::default());
+        let config = self.config();
+        let relaxed = self.relaxation.map(|k| new(config.relaxation(k).lenient()));
+        // A queue that refuses this k has its own.
+        let (tx, rx) = relaxed.and_then(Result::ok).map_or_else(|| new(config), Ok)?;
+        let k = rx.relaxation();
+        let account = Rc::new(Receipts::of(self.producers));
         let txs = handles(tx, self.producers, Producer::try_clone);
         let rxs = handles(rx, self.consumers, Consumer::try_clone);
         let mut simulation = Simulation::new(machine(), self.seed).schedule(schedule);
@@ -77,12 +86,14 @@ impl SharedCase {
             simulation.spawn(number as usize, move || sender.run(tx));
         }
         for (number, rx) in (self.producers..).zip(rxs) {
-            let taken = Taken::from(self.producers, &account);
+            let taken = Taken::from(self.producers, k, &account);
             let receiver = Receiver { taken, chance: self.chance() };
             simulation.spawn(number as usize, move || receiver.run(rx));
         }
         let report = simulation.run()?;
         account.settle(self.producers, self.items);
+        let disorder = account.passages.certain();
+        assert!(account.lost.get() > 0 || disorder.is_within(k), "not {k}-FIFO: {disorder:?}");
         ledger::settle();
         Ok(report.steps)
     }
@@ -185,16 +196,39 @@ impl Freight for Counted {
 }
 
 /// The counts of all threads, outside of the simulated machine.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Receipts {
     popped: RefCell<Vec<u64>>,
     /// Items that were overwritten.
     lost: Cell<u64>,
     /// Producers that have pushed all their items.
     finished: Cell<u64>,
+    passages: Passages,
+    ticks: Cell<u64>,
 }
 
 impl Receipts {
+    fn of(producers: u64) -> Self {
+        Self {
+            popped: RefCell::default(),
+            lost: Cell::default(),
+            finished: Cell::default(),
+            passages: Passages::new(producers as usize),
+            ticks: Cell::default(),
+        }
+    }
+
+    /// The number of earlier ticks: a clock for threads that run one at a time on the host, in
+    /// whatever order the schedule chooses.
+    fn tick(&self) -> u64 {
+        self.ticks.replace(self.ticks.get() + 1)
+    }
+
+    /// The interval from `invoked` to the next tick.
+    fn since(&self, invoked: u64) -> Span {
+        Span { invoked, answered: self.tick() }
+    }
+
     /// A consumer has found `items` items overwritten.
     fn lost(&self, items: u64) {
         self.lost.set(self.lost.get() + items);
@@ -236,6 +270,7 @@ impl Sender {
         let (mut next, mut spare) = (0, None);
         while next < self.items {
             let before = next;
+            let called = self.account.tick();
             if self.chance.below(2) == 0 {
                 let end = self.items.min(next + 1 + self.chance.below(BATCH));
                 let numbers: Vec<_> = (next..end).map(|i| number(self.number, i)).collect();
@@ -246,6 +281,10 @@ impl Sender {
                     Err(TryPushError::Closed(_)) => panic!("the consumers are there"),
                     Err(_) => {}
                 }
+            }
+            let span = self.account.since(called);
+            for item in before..next {
+                self.account.passages.came(self.number as usize, item, span);
             }
             if next == before {
                 pause(1);
@@ -292,10 +331,13 @@ impl Receiver {
         loop {
             if self.chance.below(2) == 0 {
                 let n = 1 + self.chance.below(BATCH) as usize;
-                T::pop(&mut rx, n).into_iter().for_each(|item| self.taken.add(item.number()));
+                let called = self.taken.account.tick();
+                let items = T::pop(&mut rx, n).into_iter();
+                self.taken.add_all(called, items.map(|item| item.number()));
             }
+            let called = self.taken.account.tick();
             match rx.try_pop() {
-                Ok(item) => self.taken.add(item.number()),
+                Ok(item) => self.taken.add_all(called, [item.number()]),
                 Err(TryPopError::Closed) => break,
                 Err(_) => pause(1),
             }
@@ -310,20 +352,34 @@ impl Receiver {
 
 /// The items that a consumer has popped.
 struct Taken {
-    /// The last number of each producer's items.
-    last: Vec<Option<u64>>,
+    /// The largest number of each producer's items, and one.
+    next: Vec<u64>,
+    most_behind: u64,
     account: Rc<Receipts>,
 }
 
 impl Taken {
-    fn from(producers: u64, account: &Rc<Receipts>) -> Self {
-        Self { last: vec![None; producers as usize], account: account.clone() }
+    /// No items, of a k-FIFO queue.
+    fn from(producers: u64, k: usize, account: &Rc<Receipts>) -> Self {
+        let next = vec![0; producers as usize];
+        Self { next, most_behind: most_behind(k), account: account.clone() }
     }
 
     fn add(&mut self, number: u64) {
-        let last = &mut self.last[(number >> 32) as usize];
-        assert!(*last < Some(number), "item {number:x} was popped after {last:x?}");
-        *last = Some(number);
+        let next = &mut self.next[(number >> 32) as usize];
+        let is_in_turn = *next <= number.saturating_add(self.most_behind);
+        assert!(is_in_turn, "item {number:x} was popped after {:x}", *next - 1);
+        *next = (*next).max(number + 1);
         self.account.popped.borrow_mut().push(number);
+    }
+
+    /// Adds the items of a call.
+    fn add_all(&mut self, called: u64, numbers: impl IntoIterator<Item = u64>) {
+        let span = self.account.since(called);
+        for number in numbers {
+            let item = number & u64::from(u32::MAX);
+            self.account.passages.left((number >> 32) as usize, item, span);
+            self.add(number);
+        }
     }
 }

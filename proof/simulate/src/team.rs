@@ -9,6 +9,7 @@ use std::rc::Rc;
 use coherence::{
     Chance, CoreReport, Machine, Report, Simulation, Time, compute, count, now, pause,
 };
+use corelane_history::Span;
 use corelane_sim::{BoxedConsumer, BoxedProducer, Built, Config, Consumer, Info, Producer};
 
 use crate::account::{Phase, TeamAccount, number};
@@ -59,7 +60,7 @@ pub enum Workload {
 /// Most turns of a spin loop between two attempts of a thread.
 const LONGEST_PAUSE: u64 = 16;
 /// When items are popped after the simulation.
-const AFTERWARDS: Time = Time::ps(u64::MAX);
+const AFTERWARDS: Span = Span::NEVER;
 /// Most turns of the busy loop.
 const MOST_TURNS: u64 = 100;
 /// The time of a turn: about a cycle.
@@ -137,6 +138,7 @@ pub(crate) fn run<T: Item>(
 ) -> Result<TeamRun, Failure> {
     let (txs, rxs) = handles.map_err(Failure::Capacity)?;
     assert_eq!([txs.len(), rxs.len()], [team.producers, team.consumers], "threads of the queue");
+    let k = rxs[0].relaxation();
     let mut bench = Bench::new(team, info.overwrites);
     let [producers, consumers] = seats(team.producers, team.consumers);
     for ((producer, tx), core) in txs.into_iter().enumerate().zip(producers) {
@@ -162,7 +164,11 @@ pub(crate) fn run<T: Item>(
         }
         account.lost(consumers.iter().map(|(rx, _)| rx.lost()).sum());
     };
-    bench.run(drain)
+    let run = bench.run(drain)?;
+    if info.relaxed {
+        account.check_order(k)?;
+    }
+    Ok(run)
 }
 
 /// A simulation, and the shared state of its threads.
@@ -276,16 +282,22 @@ impl Thread {
     }
 }
 
+/// The interval of a call that began at this time.
+fn since(called: Time) -> Span {
+    Span { invoked: called.as_ps(), answered: now().as_ps() }
+}
+
 /// A producer.
 fn send<T: Item>(mut tx: impl Producer<Item = T>, producer: usize, thread: &mut Thread) {
     let mut pushed = 0;
     thread.work();
     while thread.look() != Phase::Over {
-        let succeeded = tx.try_push(T::of(number(producer, pushed))).is_ok();
+        let (item, called) = (number(producer, pushed), now());
+        let succeeded = tx.try_push(T::of(item)).is_ok();
         thread.tried(succeeded);
         if succeeded {
             pushed += 1;
-            thread.account.pushes_one(number(producer, pushed - 1), now());
+            thread.account.pushes_one(item, since(called));
             thread.work();
         }
     }
@@ -302,10 +314,11 @@ fn receive<T: Item, C: Consumer<Item = T>>(
 ) -> (C, Vec<Option<u64>>) {
     thread.work();
     while thread.look() != Phase::Over {
+        let called = now();
         let popped = rx.try_pop();
         thread.tried(popped.is_ok());
         if let Ok(item) = popped {
-            thread.account.popped(item.number(), now(), &mut last);
+            thread.account.popped(item.number(), since(called), &mut last);
             thread.work();
         }
     }

@@ -109,8 +109,8 @@ impl Histories {
         let least = self.queues.iter().map(|queue| queue.operations).min();
         if let Some(least) = least.filter(|_| self.are_sound()) {
             document.add(Block::Paragraph(format!(
-                "No queue lost, doubled or reordered an item, or said full or empty although it wasn't, in \
-                 {least} operations or more of each. In the histories counted as both, one side found a \
+                "No queue lost or doubled an item, reordered items further than it may, or said full or empty \
+                 although it wasn't, in {least} operations or more of each. In the histories counted as both, one side found a \
                  queue full while the other found it empty: each answer alone was right, and out of date."
             )));
         }

@@ -43,7 +43,7 @@ impl<P: Mode, C: Mode> Stream<P, C> {
             }));
         }
         for (number, rx) in (producers..).zip(std::iter::repeat_n(rx, consumers)) {
-            let seen = Seen::new(producers);
+            let seen = Seen::new(producers, 1);
             tasks.push(Box::new(move || {
                 Some(self.receive(rx, seen, Rng::new(number as u64), progress.patience(number)))
             }));
@@ -114,7 +114,7 @@ fn pop_bulk<P: Mode, C: Mode>(
     let mut items = [0; 2];
     rx.pop_bulk(&mut items)?;
     // No other thread pops or pushes between them.
-    assert!(seen.last.len() > 1 || items[0] + 1 == items[1], "{items:?} are not in a row");
+    assert!(seen.next.len() > 1 || items[0] + 1 == items[1], "{items:?} are not in a row");
     items.iter().for_each(|item| seen.note(item));
     Ok(items.len())
 }

@@ -6,7 +6,7 @@
 //!
 //! | module | what is checked |
 //! |---|---|
-//! | [`order`] | first in first out, whichever handles are used, by single calls and by slices |
+//! | [`order`] | first in first out, or k-FIFO, whichever handles are used, by single calls and by slices |
 //! | [`closing`] | closed when the last handle is gone, and after the last item |
 //! | [`drops`] | every item is dropped exactly once, in whatever order the handles are dropped |
 //! | [`items`] | zero-sized, tiny, large, over-aligned and owning items, in every kind of memory |
@@ -14,7 +14,9 @@
 //! | [`bulks`] | calls that only `ring` has: all or nothing, claimed slots, items that are looked at |
 //! | [`stalls`] | threads that are late, are stopped, or compete for an item |
 
-use corelane::{BoxedConsumer, BoxedProducer, Info, Sides};
+use corelane::{BoxedConsumer, BoxedProducer, Config, Consumer, Info, Sides, TryPushError};
+
+use crate::Any;
 
 pub mod bulks;
 pub mod closing;
@@ -42,6 +44,30 @@ fn shapes(info: &Info) -> impl Iterator<Item = (usize, usize)> + Clone + use<> {
 fn at_most(info: &Info, producers: usize, consumers: usize) -> (usize, usize) {
     let producers = if info.sides.allow(producers, 1) { producers } else { 1 };
     (producers, if info.sides.allow(1, consumers) { consumers } else { 1 })
+}
+
+/// Whether a push may fail by this error, although there is room, while other calls are unfinished.
+fn may_fail<T>(info: &Info, error: &TryPushError<T>) -> bool {
+    match error {
+        TryPushError::Busy(_) => true,
+        TryPushError::Full(_) => info.relaxed,
+        TryPushError::Closed(_) => false,
+    }
+}
+
+/// Queues for `capacity` items with several k, as far as the queue takes them.
+fn relaxations<T: Send + 'static>(
+    subject: &Any<T>,
+    capacity: usize,
+) -> impl Iterator<Item = Config> {
+    let config = move |k| Config::new(capacity).relaxation(k);
+    [1, 2, 3, 4, 7, 8, 16, 64, 100, 1000].map(|k| (k, config(k))).into_iter().filter_map(
+        |(k, config)| {
+            let (_, rx) = subject.try_open(config).ok()?;
+            assert!(rx.relaxation() <= k, "{} is more than {k}", rx.relaxation());
+            Some(config)
+        },
+    )
 }
 
 /// All handles of a queue.

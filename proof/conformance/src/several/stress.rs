@@ -2,12 +2,12 @@
 
 use corelane::{Config, Consumer, Info, Producer, Queue, TryPopError, TryPushError};
 
-use super::{fewer, shapes};
+use super::{fewer, relaxations, shapes};
 use crate::Any;
 use corelane_harness::clones;
 use corelane_harness::rng::Rng;
 use corelane_harness::threads::{Cores, Progress, Task, Together, all, scaled};
-use corelane_history::Value;
+use corelane_history::{Value, most_behind};
 
 /// An item that carries the number of its producer, and its own number among that producer's items.
 pub(super) trait Numbered: Copy + Send {
@@ -42,21 +42,26 @@ pub(super) struct Habits {
 /// The items of each producer that a consumer has popped.
 pub(super) struct Seen {
     pub(super) values: Vec<Value>,
-    /// The last number of each producer. The next item's number must be larger.
-    pub(super) last: Vec<Option<u64>>,
+    /// The largest number of each producer, and one.
+    pub(super) next: Vec<u64>,
+    /// See [`most_behind`](fn@most_behind).
+    most_behind: u64,
 }
 
 impl Seen {
-    pub(super) fn new(producers: usize) -> Self {
-        Self { values: Vec::new(), last: vec![None; producers] }
+    /// No items, of a queue with this relaxation.
+    pub(super) fn new(producers: usize, k: usize) -> Self {
+        Self { values: Vec::new(), next: vec![0; producers], most_behind: most_behind(k) }
     }
 
-    /// Notes an item, whose number must be larger than the last one of its producer.
+    /// Notes an item, whose number must be larger than the numbers of its producer before, or not
+    /// too far behind them.
     pub(super) fn note(&mut self, item: &impl Numbered) {
         let value = item.value().expect("an item in pieces");
-        let Some(last) = self.last.get_mut(value.producer) else { panic!("{value} is made up") };
-        assert!(*last < Some(value.sequence), "{value} after {last:?} of the same producer");
-        *last = Some(value.sequence);
+        let Some(next) = self.next.get_mut(value.producer) else { panic!("{value} is made up") };
+        let is_in_turn = *next <= value.sequence.saturating_add(self.most_behind);
+        assert!(is_in_turn, "{value} after number {} of the same producer", *next - 1);
+        *next = (*next).max(value.sequence + 1);
         self.values.push(value);
     }
 }
@@ -96,7 +101,8 @@ pub(super) fn stream<T: Numbered, P, C>(
     }
     for (number, rx) in (producers..).zip(rxs) {
         tasks.push(Box::new(move || {
-            let (seen, rng) = (Seen::new(producers), Rng::new(number as u64));
+            let seen = Seen::new(producers, rx.relaxation());
+            let rng = Rng::new(number as u64);
             Some(receive(rx, seen, rng, habits, progress.patience(number)))
         }));
     }
@@ -225,6 +231,16 @@ pub fn inlined_on_two_cores<Q: Queue<u64> + 'static>() {
 /// All threads on one core.
 pub fn mixed_on_one_core(subject: &Any<u64>) {
     boxed(subject, Habits { cores: Cores::One, each: 800, step: 40, changing: false });
+}
+
+/// Queues with several k, on two cores.
+pub fn mixed_for_every_relaxation(subject: &Any<u64>) {
+    for config in relaxations(subject, 64) {
+        for shape in [(4, 4), (2, 1), (1, 2), (1, 1)] {
+            let habits = Habits { each: scaled(20_000 / shape.0 as u64), ..MIXED };
+            stream(&subject.info, subject.open(config), shape, habits);
+        }
+    }
 }
 
 /// Handles are cloned and dropped while others work.

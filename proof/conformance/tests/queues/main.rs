@@ -63,7 +63,16 @@ macro_rules! queue {
             shared_token! { $queue }
         }
     };
-    (relaxed any $name:ident: $queue:ty) => {};
+    (relaxed any $name:ident: $queue:ty) => {
+        mod $name {
+            relaxed_any! { $queue }
+
+            #[test]
+            fn memory() {
+                memory::backing_is_told(&Any::<u64>::of::<$queue>());
+            }
+        }
+    };
     (shared plain $name:ident: $queue:ty) => {};
 }
 

@@ -1,12 +1,49 @@
 //! The tests of a queue that may have several handles a side.
 
-/// The checks of a queue for items of any type.
+/// The checks of a first-in, first-out queue for items of any type.
 macro_rules! shared_any {
+    ($queue:ty) => {
+        several_any! { $queue }
+
+        #[test]
+        fn memory() {
+            memory::backing_is_told(&Any::<u64>::of::<$queue>());
+        }
+
+        mod full_at_once {
+            use corelane_conformance::Any;
+            use corelane_conformance::several::stalls;
+
+            rows_of_bounded! { on_ours! Any<_>, $queue, }
+        }
+    };
+}
+
+/// The checks of a relaxed queue for items of any type.
+macro_rules! relaxed_any {
+    ($queue:ty) => {
+        several_any! { $queue }
+
+        mod k_fifo {
+            use corelane_conformance::Any;
+            use corelane_conformance::several::{order, stress};
+
+            checks! { Any<u64>, $queue:
+                order::random_mix_for_every_relaxation,
+                stress::mixed_for_every_relaxation,
+            }
+        }
+    };
+}
+
+/// The checks of a queue that may have several handles a side, first in, first out or relaxed, for
+/// items of any type.
+macro_rules! several_any {
     ($queue:ty) => {
         use corelane_conformance::*;
 
         checks! { Any<u64>, $queue:
-            order::fifo,
+            order::groups_of_every_size,
             order::fill_and_drain,
             capacity::exact,
             capacity::exact_when_new,
@@ -21,11 +58,6 @@ macro_rules! shared_any {
             drops::leftovers,
             drops::early_drop,
             wrap::leftovers_across_wraps,
-        }
-
-        #[test]
-        fn memory() {
-            memory::backing_is_told(&Any::<u64>::of::<$queue>());
         }
 
         mod with_several {
@@ -63,7 +95,6 @@ macro_rules! shared_any {
             use corelane_conformance::{Any, capacity};
 
             rows_of_several! { on_ours! Any<_>, $queue, }
-            rows_of_bounded! { on_ours! Any<_>, $queue, }
             huge! { $queue }
 
             // The same checks as for other queues, where tests show that the checks can fail.
@@ -114,6 +145,11 @@ pub(crate) fn capacity_overflow<Q: Queue<u64> + 'static>() {
     if Q::INFO.id != "msq" {
         capacity::capacity_overflow(&Any::<u64>::of::<Q>());
     }
+}
+
+/// A relaxed queue behind a lock, which shows that the checks can pass.
+mod loose {
+    relaxed_any! { corelane_harness::loose::Loose }
 }
 
 mod scq_delayed {

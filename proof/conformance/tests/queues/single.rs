@@ -6,7 +6,7 @@ macro_rules! single {
         use corelane_conformance::*;
 
         checks! { Single<$number>, $queue:
-            order::fifo,
+            order::groups_of_every_size,
             order::fill_and_drain,
             order::random_mix,
             order::random_mix_for_every_batch,

@@ -103,7 +103,7 @@ impl StoppedCase {
     fn run_to_the_end<T: Freight>(mut self, schedule: Schedule, new: New<T>) -> Result<u64, Wrong> {
         ledger::open();
         let (tx, rx) = new(self.config())?;
-        let account = Rc::new(Receipts::default());
+        let (k, account) = (rx.relaxation(), Rc::new(Receipts::of(self.threads)));
         let refused = Rc::new(Cell::new(None));
         // Handles are dropped after all threads have ended: a drop is not a tested call, and may
         // take a lock.
@@ -116,7 +116,7 @@ impl StoppedCase {
                 number: thread as u64,
                 rounds: self.rounds,
                 tries: if self.room == Room::ForAll { 1 } else { TRIES },
-                taken: Taken::from(self.threads, &account),
+                taken: Taken::from(self.threads, k, &account),
             };
             let (refused, used) = (refused.clone(), used.clone());
             simulation.spawn(thread, move || {

@@ -93,8 +93,8 @@ impl WaitingCase {
 
     /// One thread takes the items of up to four queues, each of which has a producer.
     fn run_inbox(mut self, schedule: Schedule, new: New<u64>) -> Result<u64, Wrong> {
-        let account = Rc::new(Receipts::default());
         let producers = 1 + self.chance.below(MOST);
+        let account = Rc::new(Receipts::of(producers));
         let mut inbox = Inbox::new().strategy(self.strategy());
         let mut simulation = Simulation::new(machine(), self.seed).schedule(schedule);
         for producer in 0..producers {
@@ -106,7 +106,7 @@ impl WaitingCase {
                 account.finished.set(account.finished.get() + 1);
             });
         }
-        let mut taken = Taken::from(producers, &account);
+        let mut taken = Taken::from(producers, 1, &account);
         simulation.spawn(producers as usize, move || inbox.iter().for_each(|item| taken.add(item)));
         let report = simulation.run()?;
         account.settle(producers, self.items);
@@ -116,7 +116,7 @@ impl WaitingCase {
     fn run_records(mut self, schedule: Schedule) -> Result<u64, Wrong> {
         let config = Config::new(64 << self.chance.below(2)).block(LONGEST);
         let (tx, rx) = wait::bytes::pair(bytes::queue_with(config)?);
-        let account = Rc::new(Receipts::default());
+        let account = Rc::new(Receipts::of(self.producers));
         let mut quotas = self.quotas();
         let kept = Rc::new(RefCell::new(Vec::new()));
         let mut simulation = Simulation::new(machine(), self.seed).schedule(schedule);
@@ -134,7 +134,7 @@ impl WaitingCase {
         }
         for consumer in 0..self.consumers {
             let (mut rx, mut chance) = (rx.clone().strategy(self.strategy()), self.chance());
-            let mut taken = Taken::from(self.producers, &account);
+            let mut taken = Taken::from(self.producers, 1, &account);
             let quota = quotas.pop().unwrap_or(u64::MAX);
             simulation.spawn((self.producers + consumer) as usize, move || {
                 for _ in 0..quota {
@@ -157,7 +157,7 @@ impl WaitingCase {
         let capacity = CAPACITIES[self.chance.below(4) as usize];
         let grouped = 1 + self.chance.below(4) as usize;
         let (tx, rx) = wait::pair(new(Config::new(capacity as usize).grouped(grouped))?);
-        let account = Rc::new(Receipts::default());
+        let account = Rc::new(Receipts::of(self.producers));
         let mut quotas = self.quotas();
         // With them, the queue isn't closed before all consumers have ended: that would wake them.
         let kept = Rc::new(RefCell::new(Vec::new()));
@@ -177,7 +177,8 @@ impl WaitingCase {
         }
         for (thread, rx) in (self.producers..).zip(rxs) {
             let (rx, chance) = (rx.strategy(self.strategy()), self.chance());
-            let (taken, quota) = (Taken::from(self.producers, &account), quotas.pop());
+            let (taken, quota) =
+                (Taken::from(self.producers, rx.relaxation(), &account), quotas.pop());
             let quota = quota.unwrap_or(u64::MAX);
             simulation.spawn(thread as usize, move || receive(rx, taken, quota, chance));
         }

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use coherence::{Chance, Report, Simulation, compute, count, now, pause};
+use corelane_history::Span;
 use corelane_sim::steal::{Stealer, Worker};
 use corelane_sim::{CapacityError, TryPopError};
 
@@ -190,7 +191,7 @@ impl Thread {
         };
         let Ok(item) = got else { return false };
         match &mut self.last {
-            Some(last) => self.account.popped(item, now(), last),
+            Some(last) => self.account.popped(item, Span::at(now().as_ps()), last),
             None => self.account.taken(item),
         }
         self.did(1, |tally| &tally.got);

@@ -1,6 +1,7 @@
 //! Items that are lost or doubled between the threads of a team are detected.
 
 use coherence::{Machine, Time};
+use corelane_history::Span;
 use corelane_simulate::account::{Phase, TeamAccount, number};
 use corelane_simulate::{Failure, Team};
 
@@ -14,7 +15,7 @@ fn settle(popped: &[(usize, u64)]) -> Result<(u64, Time), Failure> {
     let account = account(2, 1, 2);
     let mut last = [None; 2];
     for (at, (producer, item)) in (0..).zip(popped) {
-        account.popped(number(*producer, *item), Time::ns(10 * at), &mut last);
+        account.popped(number(*producer, *item), Span::at(at), &mut last);
         account.phase(Time::ns(10 * at));
     }
     for producer in [0, 1] {
@@ -43,8 +44,8 @@ fn lost_and_doubled_items_are_noticed() {
 #[test]
 fn an_item_that_two_consumers_get_is_noticed() {
     let account = account(1, 1, 1);
-    account.popped(number(0, 0), Time::ZERO, &mut [None]);
-    account.popped(number(0, 0), Time::ZERO, &mut [None]);
+    account.popped(number(0, 0), Span::at(0), &mut [None]);
+    account.popped(number(0, 0), Span::at(0), &mut [None]);
     account.pushed(0, 1);
     assert_eq!(account.settle(), Err(Failure::Times { producer: 0, item: 0, times: 2 }));
 }
@@ -55,10 +56,10 @@ fn overwritten_items_must_be_counted() {
         let account =
             TeamAccount::new(&Team { items: 2, warm_up: 1, ..Team::new(Machine::i7()) }, true);
         for ns in 0..4 {
-            account.pushes_one(number(0, ns), Time::ns(ns));
+            account.pushes_one(number(0, ns), Span::at(ns));
             account.phase(Time::ns(ns));
         }
-        account.popped(number(0, 2), Time::ZERO, &mut [None]);
+        account.popped(number(0, 2), Span::at(0), &mut [None]);
         account.pushed(0, 4);
         account.lost(lost);
         account.settle()
@@ -72,7 +73,7 @@ fn a_slow_run_ends_in_time() {
     let account = account(1, 100, 100);
     let phase = |ns| account.phase(Time::ns(ns));
     assert_eq!([phase(500), phase(501)], [Phase::WarmUp, Phase::Counted]);
-    account.popped(number(0, 0), Time::ZERO, &mut [None]);
+    account.popped(number(0, 0), Span::at(0), &mut [None]);
     assert_eq!([phase(1000), phase(1001), phase(10)], [Phase::Counted, Phase::Over, Phase::Over]);
     account.pushed(0, 1);
     assert_eq!(account.settle(), Ok((1, Time::ns(500))));

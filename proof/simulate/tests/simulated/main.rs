@@ -6,6 +6,7 @@ mod atomics;
 mod faulty;
 mod fit;
 mod pipelines;
+mod relaxed;
 mod seats;
 mod stealing;
 mod table_1;

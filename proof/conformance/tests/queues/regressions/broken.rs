@@ -13,7 +13,7 @@ const BUG: &str = "CORELANE_BUG";
 type Broken = (&'static str, fn());
 
 /// The sources of broken queues.
-const SOURCES: [&str; 2] = ["ring.rs", "locked.rs"];
+const SOURCES: [&str; 3] = ["ring.rs", "locked.rs", "loose.rs"];
 
 /// Runs a check on the queue without a bug, which must pass, and on broken ones, each of which must
 /// fail.
