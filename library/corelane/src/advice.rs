@@ -128,4 +128,10 @@ macro_rules! advice {
 
     (choose msq) => { "to compare: the textbook's list, with an allocation for each item, and one pointer for all threads of a side" };
     (avoid msq) => { "for throughput: lprq does the same faster" };
+
+    (choose d_cbo) => { "to compare: the relaxed queue of 2025 that balances operation counts of sub-queues" };
+    (avoid d_cbo) => { "when the order must have a bound, or consumers mostly find nothing: they look at all sub-queues" };
+
+    (choose radq) => { "to compare: the distributed queue that balances the lengths of its sub-queues" };
+    (avoid radq) => { "when items should leave almost in order (d-cbo)" };
 }

@@ -160,7 +160,7 @@ pub mod overwrite;
 mod pad;
 mod plain;
 mod queue;
-#[cfg(feature = "std")]
+#[cfg(any(feature = "std", feature = "literature"))]
 mod random;
 pub mod record_ring;
 mod region;

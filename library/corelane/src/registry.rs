@@ -40,6 +40,8 @@ macro_rules! for_each_queue {
         $with!(shared any locked: $crate::locked::Locked);
         $with!(shared plain bbq_drop_old: $crate::block::overwriting::BbqDropOld);
         $with!(shared plain seqring: $crate::seq_ring::SeqRing);
+        $with!(relaxed any d_cbo: $crate::relaxed::d_cbo::DCbo);
+        $with!(relaxed any radq: $crate::relaxed::d_cbo::Radq);
         $with!(single any dspsc: $crate::list::linked::Dspsc);
         $with!(single any uspsc: $crate::segmented::Uspsc);
         $with!(shared token lcrq: $crate::rings::lcrq::Lcrq);

@@ -280,7 +280,7 @@ fn order_past_another_producer<T: Cargo>(new: Shared<T>) -> Exploration {
 }
 
 /// A consumer that has been told of a finished push is not told that the queue is empty.
-fn false_empty<T: Cargo>(new: Shared<T>) -> Exploration {
+pub(crate) fn false_empty<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(grouped(4, 2));
         let mut other = tx.another();
@@ -366,7 +366,7 @@ fn slices_of_two_producers<T: Cargo + Copy>(new: Shared<T>) -> Exploration {
 
 /// Two producers push an item each and are dropped: a pop says closed only after both items were
 /// popped.
-fn last_producer_closes<T: Cargo>(new: Shared<T>) -> Exploration {
+pub(crate) fn last_producer_closes<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (tx, mut rx) = new(tiny(2));
         let mut items = items::<T>(2).into_iter();
@@ -380,7 +380,7 @@ fn last_producer_closes<T: Cargo>(new: Shared<T>) -> Exploration {
 }
 
 /// A thread is stopped in a push, while the others go once round the ring.
-fn producer_a_lap_behind<T: Cargo>(new: Shared<T>) -> Exploration {
+pub(crate) fn producer_a_lap_behind<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(grouped(4, 2));
         let mut other = tx.another();
@@ -400,7 +400,7 @@ fn producer_a_lap_behind<T: Cargo>(new: Shared<T>) -> Exploration {
 
 /// A thread is stopped in a pop, while the others go once round the ring, past an unfinished push.
 /// This needs two preemptions.
-fn consumer_a_lap_behind<T: Cargo>(new: Shared<T>) -> Exploration {
+pub(crate) fn consumer_a_lap_behind<T: Cargo>(new: Shared<T>) -> Exploration {
     explore(move || {
         let (mut tx, mut rx) = new(tiny(2));
         let (mut unfinished, mut other) = (tx.another(), rx.another());
@@ -501,7 +501,7 @@ fn another_producer_goes<T: Cargo>(new: Shared<T>) -> Exploration {
 
 /// Two threads look for an item each, and there are two items: each thread gets one, the older item
 /// first.
-fn two_consumers<T: Cargo>(new: Shared<T>, config: Config) -> Exploration {
+pub(crate) fn two_consumers<T: Cargo>(new: Shared<T>, config: Config) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(config);
         items::<T>(2).into_iter().for_each(|item| push(&mut tx, item));
@@ -574,7 +574,7 @@ fn false_full<T: Cargo>(new: Shared<T>) -> Exploration {
 
 /// A pop is unfinished, and the pop of the next item has ended. A producer that has observed this
 /// is not told that the queue is full.
-fn false_full_behind_a_pop<T: Cargo>(new: Shared<T>, config: Config) -> Exploration {
+pub(crate) fn false_full_behind_a_pop<T: Cargo>(new: Shared<T>, config: Config) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(config);
         let n = tx.slots() as u64;
@@ -617,7 +617,7 @@ fn slices_of_two_consumers<T: Cargo + Copy>(new: Shared<T>) -> Exploration {
 
 /// Two consumers are dropped while the producer waits for room: the push returns the item when both
 /// are gone.
-fn last_consumer_closes<T: Cargo>(new: Shared<T>) -> Exploration {
+pub(crate) fn last_consumer_closes<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, rx) = new(tiny(2));
         let mut items = items::<T>(tx.slots() as u64 + 1);

@@ -12,3 +12,8 @@
 //! - A queue is *k-FIFO* if each pop takes one of the k oldest items: no rank error and no delay is
 //!   k or more. [`Config::relaxation`](crate::Config::relaxation) sets k, and
 //!   [`Consumer::relaxation`](crate::Consumer::relaxation) tells it. 1-FIFO is first in, first out.
+
+#[cfg(feature = "literature")]
+pub mod d_cbo;
+#[cfg(feature = "literature")]
+mod parts;
