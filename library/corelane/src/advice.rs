@@ -134,4 +134,16 @@ macro_rules! advice {
 
     (choose radq) => { "to compare: the distributed queue that balances the lengths of its sub-queues" };
     (avoid radq) => { "when items should leave almost in order (d-cbo)" };
+
+    (choose lldq) => { "to compare: the distributed queue in which each producer has a sub-queue of its own" };
+    (avoid lldq) => { "when an old item must not wait behind newer ones, or memory is short: each producer has room for all items" };
+
+    (choose multi_fifo) => { "to compare: the relaxed queue of locked rings whose items have timestamps" };
+    (avoid multi_fifo) => { "when the order must have a bound, or items are small: each has a timestamp beside it" };
+
+    (choose bsq) => { "to compare: the k-FIFO ring of segments, whose threads take slots at random" };
+    (avoid bsq) => { "for speed: the last slots of a segment are found by a search" };
+
+    (choose usq) => { "to compare: the k-FIFO list of segments, whose threads take slots at random" };
+    (avoid usq) => { "for speed, as bsq, or when memory must be bounded" };
 }

@@ -1,16 +1,14 @@
 //! Queues whose items may leave out of turn: models of what they promise nevertheless.
 
-use corelane_loom::{BoxedProducer, Config, Consumer, TryPopError, TryPushError};
+use corelane_loom::{BoxedConsumer, BoxedProducer, Config, Consumer, TryPopError, TryPushError};
 use loom::sync::atomic::{AtomicBool, Ordering};
 
 use crate::explore::{explore, explore_shared, tiny};
 use crate::item::{Cargo, Number, Ticket};
 use crate::queue::{Another, Shared, SharedSubject};
-use crate::rings::{false_empty_between_rings, teardown_races_push};
 use crate::shared::{
-    all_are_there, are_equal, attempts, consumer_a_lap_behind, drain, false_empty, items, join,
-    last_producer_closes, look, pop_to_the_end, producer_a_lap_behind, push, start, take,
-    two_consumers, two_consumers_and_one_item, two_producers_of,
+    all_are_there, are_equal, attempt, attempts, drain, false_empty, items, join, look,
+    pop_to_the_end, push, start, take, two_consumers, two_consumers_and_one_item, two_producers_of,
 };
 use crate::{Exploration, Model};
 
@@ -19,22 +17,19 @@ pub(crate) fn of_queue(subject: SharedSubject<Ticket, Number>) -> Vec<Model> {
     let SharedSubject { of, tickets, .. } = subject;
     let mut models = vec![
         of.model("pushed_while_popped", move || pushed_while_popped(tickets, tiny(2))),
-        of.model("pushed_in_order", move || pushed_while_popped(tickets, tiny(2).relaxation(1))),
         of.model("two_producers", move || two_producers_of(tickets, tiny(2))),
         of.model("false_empty", move || false_empty(tickets)),
-        of.model("false_empty_between_two", move || false_empty_between_rings(tickets)),
-        of.model("last_producer_closes", move || last_producer_closes(tickets)),
+        of.model("false_empty_between_two", move || false_empty_between_two(tickets)),
         of.model("two_consumers", move || two_consumers(tickets, tiny(2))),
         of.model("two_consumers_and_one_item", move || two_consumers_and_one_item(tickets)),
         of.model("closed_while_popped", move || closed_while_popped(tickets)),
-        of.model("teardown_races_push", move || teardown_races_push(tickets)),
+        of.model("dropped_while_pushed", move || dropped_while_pushed(tickets)),
     ];
     if of.info.bounded {
         models.extend([
-            of.model("producer_a_lap_behind", move || producer_a_lap_behind(tickets)),
-            of.model("consumer_a_lap_behind", move || consumer_a_lap_behind(tickets)),
             of.model("filled_by_two", move || filled_by_two(tickets)),
             of.model("filled_while_popped", move || filled_while_popped(tickets)),
+            of.model("two_in_a_slot", move || two_in_a_slot(tickets)),
             of.model("false_full_behind_pops", move || false_full_behind_pops(tickets)),
         ]);
     }
@@ -56,24 +51,63 @@ fn pushed_while_popped<T: Cargo>(new: Shared<T>, config: Config) -> Exploration 
     })
 }
 
-/// A producer pushes and is dropped, while two consumers pop until the queue is closed.
+/// A producer pushes its last item and is dropped, while a consumer pops until the queue is closed.
 fn closed_while_popped<T: Cargo>(new: Shared<T>) -> Exploration {
-    explore_shared(move || {
+    explore(move || {
+        let (mut tx, mut rx) = new(tiny(2));
+        let item = items::<T>(1).remove(0);
+        let thread = start(move || push(&mut tx, item));
+        assert_eq!(pop_to_the_end(&mut rx), [0]);
+        join([thread]);
+    })
+}
+
+/// The consumer is dropped while a producer pushes. Items that are left are dropped once.
+fn dropped_while_pushed<T: Cargo>(new: Shared<T>) -> Exploration {
+    explore(move || {
         let (mut tx, mut rx) = new(tiny(2));
         let mut items = items::<T>(2).into_iter();
         push(&mut tx, items.next().expect("one"));
         let last = items.next().expect("another");
-        let mut other = rx.another();
+        let thread = start(move || {
+            assert!(!matches!(tx.try_push(last), Err(TryPushError::Full(_))), "there is room");
+        });
+        look(&mut rx, 1);
+        drop(rx);
+        join([thread]);
+    })
+}
+
+/// There are two items. One consumer pops one of them after both were pushed. The other consumer
+/// starts after the first push. There is always an item, so no pop says empty.
+fn false_empty_between_two<T: Cargo>(new: Shared<T>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, rx) = new(tiny(2));
+        let mut items = items::<T>(2).into_iter();
+        push(&mut tx, items.next().expect("one"));
+        let all = loom::sync::Arc::new(AtomicBool::new(false));
+        let (mut one, mut other) = (rx.another(), rx.another());
+        let hear = all.clone();
+        let is_there = |rx: &mut BoxedConsumer<T>| {
+            let popped = rx.try_pop().map(|_| ());
+            assert!(matches!(popped, Ok(()) | Err(TryPopError::Busy)), "an item is there");
+        };
         let threads = [
+            // The handles are dropped after the threads have ended: a drop has steps, too.
             start(move || {
-                push(&mut tx, last);
-                Vec::new()
+                if hear.load(Ordering::Acquire) {
+                    is_there(&mut one);
+                }
+                one
             }),
-            start(move || pop_to_the_end(&mut other)),
+            start(move || {
+                is_there(&mut other);
+                other
+            }),
         ];
-        let mut numbers = pop_to_the_end(&mut rx);
-        numbers.extend(join(threads).concat());
-        all_are_there(numbers, 2);
+        push(&mut tx, items.next().expect("another"));
+        all.store(true, Ordering::Release);
+        join(threads);
     })
 }
 
@@ -106,14 +140,37 @@ fn filled_while_popped<T: Cargo>(new: Shared<T>) -> Exploration {
     explore(move || {
         let (mut tx, mut rx) = new(tiny(2));
         let slots = tx.slots();
-        let mut items = items::<T>(slots as u64 + 3).into_iter();
-        let mut pushed = attempts(&mut tx, items.by_ref().take(slots + 1));
+        let mut items = items::<T>(slots as u64 + 2).into_iter();
+        let mut pushed = attempts(&mut tx, items.by_ref().take(slots));
         assert!(pushed.len() >= tx.capacity());
+        let mut popped = look(&mut rx, pushed.len() - 1);
         let thread = start(move || attempts(&mut tx, items));
-        let mut popped = look(&mut rx, 3);
+        popped.extend(look(&mut rx, 2));
         pushed.extend(join([thread]).concat());
         popped.extend(drain(&mut rx));
         are_equal(popped, pushed);
+    })
+}
+
+/// One slot. Two threads push and pop an item each, and may be a lap behind each other.
+fn two_in_a_slot<T: Cargo>(new: Shared<T>) -> Exploration {
+    explore(move || {
+        let (mut tx, mut rx) = new(tiny(1));
+        let (mut other_tx, mut other_rx) = (tx.another(), rx.another());
+        let mut items = items::<T>(2).into_iter();
+        let (first, second) = (items.next().expect("one"), items.next().expect("another"));
+        let thread = start(move || {
+            let is_in = attempt(&mut other_tx, first);
+            // The handles are dropped after the threads have ended: a drop has steps, too.
+            (is_in, look(&mut other_rx, 1), other_tx, other_rx)
+        });
+        let is_in = attempt(&mut tx, second);
+        let mut popped = look(&mut rx, 1);
+        let (is_first, more, _other_tx, _other_rx) = join([thread]).remove(0);
+        popped.extend(more);
+        popped.extend(drain(&mut rx));
+        let pushed = [(0, is_first), (1, is_in)].into_iter().filter(|(_, is_in)| *is_in);
+        are_equal(popped, pushed.map(|(number, _)| number).collect());
     })
 }
 

@@ -156,7 +156,7 @@ fn late_consumer<T: Cargo>(new: Shared<T>) -> Exploration {
 /// There are two items, in a ring each. One consumer pops an item after both were pushed. The other
 /// consumer starts after the first push. There is always an item, so the other consumer's pop
 /// doesn't say empty.
-pub(crate) fn false_empty_between_rings<T: Cargo>(new: Shared<T>) -> Exploration {
+fn false_empty_between_rings<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, rx) = new(tiny(1));
         let mut items = items::<T>(2).into_iter();
@@ -231,7 +231,7 @@ fn consumers_go<T: Cargo>(new: Shared<T>) -> Exploration {
 }
 
 /// Either side is dropped, and items are left behind, perhaps in several rings.
-pub(crate) fn teardown_races_push<T: Cargo>(new: Shared<T>) -> Exploration {
+fn teardown_races_push<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(tiny(1));
         let mut items = items::<T>(2).into_iter();

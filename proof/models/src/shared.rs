@@ -366,7 +366,7 @@ fn slices_of_two_producers<T: Cargo + Copy>(new: Shared<T>) -> Exploration {
 
 /// Two producers push an item each and are dropped: a pop says closed only after both items were
 /// popped.
-pub(crate) fn last_producer_closes<T: Cargo>(new: Shared<T>) -> Exploration {
+fn last_producer_closes<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (tx, mut rx) = new(tiny(2));
         let mut items = items::<T>(2).into_iter();
@@ -380,7 +380,7 @@ pub(crate) fn last_producer_closes<T: Cargo>(new: Shared<T>) -> Exploration {
 }
 
 /// A thread is stopped in a push, while the others go once round the ring.
-pub(crate) fn producer_a_lap_behind<T: Cargo>(new: Shared<T>) -> Exploration {
+fn producer_a_lap_behind<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(grouped(4, 2));
         let mut other = tx.another();
@@ -400,7 +400,7 @@ pub(crate) fn producer_a_lap_behind<T: Cargo>(new: Shared<T>) -> Exploration {
 
 /// A thread is stopped in a pop, while the others go once round the ring, past an unfinished push.
 /// This needs two preemptions.
-pub(crate) fn consumer_a_lap_behind<T: Cargo>(new: Shared<T>) -> Exploration {
+fn consumer_a_lap_behind<T: Cargo>(new: Shared<T>) -> Exploration {
     explore(move || {
         let (mut tx, mut rx) = new(tiny(2));
         let (mut unfinished, mut other) = (tx.another(), rx.another());
@@ -574,7 +574,7 @@ fn false_full<T: Cargo>(new: Shared<T>) -> Exploration {
 
 /// A pop is unfinished, and the pop of the next item has ended. A producer that has observed this
 /// is not told that the queue is full.
-pub(crate) fn false_full_behind_a_pop<T: Cargo>(new: Shared<T>, config: Config) -> Exploration {
+fn false_full_behind_a_pop<T: Cargo>(new: Shared<T>, config: Config) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(config);
         let n = tx.slots() as u64;
@@ -617,7 +617,7 @@ fn slices_of_two_consumers<T: Cargo + Copy>(new: Shared<T>) -> Exploration {
 
 /// Two consumers are dropped while the producer waits for room: the push returns the item when both
 /// are gone.
-pub(crate) fn last_consumer_closes<T: Cargo>(new: Shared<T>) -> Exploration {
+fn last_consumer_closes<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, rx) = new(tiny(2));
         let mut items = items::<T>(tx.slots() as u64 + 1);

@@ -43,59 +43,13 @@
 //! # Ok::<(), corelane::CapacityError>(())
 //! ```
 
-use core::marker::PhantomData;
-
-use super::parts::{PartShape, Parts, Variables, pop_or_closed};
-use crate::memory::{AtomicU64, Ordering};
-use crate::pad::Padded;
+use super::counted_rings::{self, Side};
+use super::parts::{PARTS, pop_or_closed};
 use crate::queue::{
-    self, CapacityError, Config, Info, Sides, TryPopError, TryPushError,
-    answered_by, full, handles, queue_type,
+    self, CapacityError, Config, Info, Sides, TryPopError, TryPushError, answered_by, handles,
+    queue_type,
 };
 use crate::random::Random;
-use crate::region::{End, Run, State, ends};
-use crate::ring::HeadTail;
-use crate::ring::mode::{Cursors, MOST_SLOTS, Refused, Wanted, distance};
-use crate::unwind::drop_each;
-
-/// Rings of a queue that is asked for without their number: twice as many as threads on a machine
-/// with sixteen cores.
-const PARTS: usize = 32;
-
-/// The counters of a ring. A side's position is also the number of its pushes, or pops.
-struct Counters {
-    producers: Padded<HeadTail>,
-    consumers: Padded<HeadTail>,
-}
-
-impl Variables for Counters {
-    fn new(first: u64) -> Self {
-        let cursors = || Padded(HeadTail::new(first, 0));
-        Self { producers: cursors(), consumers: cursors() }
-    }
-}
-
-impl Counters {
-    fn pushes(&self) -> u64 {
-        self.producers.tail()
-    }
-
-    fn pops(&self) -> u64 {
-        self.consumers.tail()
-    }
-
-    /// Items inside.
-    fn len(&self) -> u64 {
-        // Pops first, so that a ring without items seems to have none.
-        let pops = self.pops();
-        distance(pops, self.pushes())
-    }
-
-    /// Whether no pop is unfinished.
-    fn rests(&self) -> bool {
-        self.consumers.rests_at(self.pops())
-    }
-}
 
 /// Whether `a` is less than `b`. Both have 63 bits, and may have wrapped.
 #[inline]
@@ -110,29 +64,6 @@ enum Balance {
     Operations,
     /// Numbers of items inside.
     Lengths,
-}
-
-/// What all handles share besides the rings.
-struct Header<T> {
-    /// Handles made so far: each has random numbers of its own.
-    handles: AtomicU64,
-    items: PhantomData<T>,
-}
-
-impl<T> State for Header<T> {
-    type Item = T;
-    type Slots = Parts<Counters, T>;
-
-    fn drop_items(&self, parts: &Parts<Counters, T>) {
-        let mut left = (0..parts.count()).flat_map(|part| {
-            let Counters { producers, consumers } = parts.at(part);
-            // No call is unfinished: a handle in the middle of a call is never dropped.
-            let (read, write) = (consumers.done().unwrap_or(0), producers.done().unwrap_or(0));
-            (0..distance(read, write)).map(move |i| (part, read.wrapping_add(i)))
-        });
-        // SAFETY: these slots hold items that were never popped, and each is listed once.
-        drop_each(|| left.next().map(|(part, position)| unsafe { parts.read(part, position) }));
-    }
 }
 
 /// A queue for at least `capacity` items, between any number of threads on either side. It compares
@@ -190,43 +121,15 @@ fn open<T: Send>(
     rings: usize,
     balance: Balance,
 ) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    config.only(&[])?;
-    let shape = PartShape::of::<Header<T>>(config, rings, MOST_SLOTS)?;
-    let header = Header { handles: AtomicU64::new(2), items: PhantomData };
-    let (tx, rx) = ends(config.memory, shape, header)?;
+    let (tx, rx) = counted_rings::open(config, rings)?;
     let [one, other] = [0, 1].map(Random::new);
     Ok((Producer { end: tx, random: one, balance }, Consumer { end: rx, random: other, balance }))
 }
 
-/// A part of a handle: its access to the queue.
-type Side<T> = End<Header<T>>;
-
-impl<T> Side<T> {
-    /// Random numbers for a new handle.
-    fn fresh(&self) -> Random {
-        // Relaxed: only the number matters.
-        Random::new(self.header().handles.fetch_add(1, Ordering::Relaxed))
-    }
-
-    fn len(&self) -> usize {
-        let len: u64 = self.slots().iter().map(Counters::len).sum();
-        (len as usize).min(self.slots().total())
-    }
-
-    fn is_empty(&self) -> bool {
-        self.slots().all_at_once(Counters::pushes, |ring| ring.len() == 0)
-    }
-
-    fn is_full(&self) -> bool {
-        let n = self.slots().each() as u64;
-        self.slots().all_at_once(Counters::pops, |ring| ring.len() >= n && ring.rests())
-    }
-
-    /// Two rings at random.
-    #[inline]
-    fn two(&self, random: &mut Random) -> [usize; 2] {
-        [(); 2].map(|()| random.below(self.slots().count()))
-    }
+/// Two rings at random.
+#[inline]
+fn two<T>(end: &Side<T>, random: &mut Random) -> [usize; 2] {
+    [(); 2].map(|()| end.any(random))
 }
 
 /// A sending side.
@@ -247,50 +150,13 @@ impl<T> Producer<T> {
     /// The ring to push into.
     #[inline]
     fn choose(&mut self) -> usize {
-        let [one, other] = self.end.two(&mut self.random);
+        let [one, other] = two(&self.end, &mut self.random);
         let rings = self.end.slots();
         let count = |ring: usize| match self.balance {
             Balance::Operations => rings.at(ring).pushes(),
             Balance::Lengths => rings.at(ring).len(),
         };
         if is_less(count(other), count(one)) { other } else { one }
-    }
-
-    /// Takes a free slot of this ring.
-    #[inline]
-    fn take(&self, ring: usize) -> Result<Run, Refused> {
-        let (n, Counters { producers, consumers }) =
-            (self.end.slots().each() as u64, self.end.slots().at(ring));
-        producers.take(Wanted::UpTo(1), || consumers.tail().wrapping_add(n))
-    }
-
-    /// Takes a free slot of any ring, the chosen one first.
-    #[inline]
-    fn allocate(&mut self) -> Result<(usize, Run), TryPushError<()>> {
-        let ring = self.choose();
-        match self.take(ring) {
-            Ok(run) => Ok((ring, run)),
-            Err(_) => self.allocate_behind(ring),
-        }
-    }
-
-    /// Takes a free slot of any ring behind `first`.
-    #[cold]
-    fn allocate_behind(&self, first: usize) -> Result<(usize, Run), TryPushError<()>> {
-        while !self.end.is_full() {
-            let mut is_busy = false;
-            for ring in self.end.slots().behind(first) {
-                match self.take(ring) {
-                    Ok(run) => return Ok((ring, run)),
-                    Err(Refused::Busy) => is_busy = true,
-                    Err(Refused::Short(_)) => is_busy |= !self.end.slots().at(ring).rests(),
-                }
-            }
-            if is_busy {
-                return Err(TryPushError::Busy(()));
-            }
-        }
-        Err(full(self.end.peer_is_gone(), ()))
     }
 }
 
@@ -299,15 +165,12 @@ impl<T> queue::Producer for Producer<T> {
 
     #[inline]
     fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
-        let (ring, run) = match self.allocate() {
-            Ok(taken) => taken,
+        let ring = self.choose();
+        let slot = self.end.take_slot(ring).map(|run| (ring, run));
+        match slot.or_else(|_| self.end.take_slot_behind(ring)) {
+            Ok(slot) => self.end.fill(slot, item),
             Err(refused) => return Err(refused.with(item)),
-        };
-        let rings = self.end.slots();
-        // SAFETY: the slot's last item has been taken, and the slot is allocated to this thread
-        // alone.
-        unsafe { rings.write(ring, run.position, item) };
-        rings.at(ring).producers.finish(run);
+        }
         Ok(())
     }
 
@@ -335,7 +198,7 @@ impl<T> Consumer<T> {
     /// The ring to pop from.
     #[inline]
     fn choose(&mut self) -> usize {
-        let [one, other] = self.end.two(&mut self.random);
+        let [one, other] = two(&self.end, &mut self.random);
         let rings = self.end.slots();
         let is_other = match self.balance {
             Balance::Operations => is_less(rings.at(other).pops(), rings.at(one).pops()),
@@ -344,40 +207,10 @@ impl<T> Consumer<T> {
         if is_other { other } else { one }
     }
 
-    /// Takes the oldest item of this ring.
-    #[inline]
-    fn take(&self, ring: usize) -> Result<T, Refused> {
-        let rings = self.end.slots();
-        let Counters { producers, consumers } = rings.at(ring);
-        let run = consumers.take(Wanted::UpTo(1), || producers.tail())?;
-        // SAFETY: the slot holds an item, and is reserved to this thread alone.
-        let item = unsafe { rings.read(ring, run.position) };
-        consumers.finish(run);
-        Ok(item)
-    }
-
     #[inline]
     fn pop(&mut self) -> Result<T, TryPopError> {
         let ring = self.choose();
-        self.take(ring).or_else(|_| self.pop_behind(ring))
-    }
-
-    /// Takes an item of any ring behind `first`.
-    #[cold]
-    fn pop_behind(&self, first: usize) -> Result<T, TryPopError> {
-        while !self.end.is_empty() {
-            let mut is_busy = false;
-            for ring in self.end.slots().behind(first) {
-                match self.take(ring) {
-                    Ok(item) => return Ok(item),
-                    Err(refused) => is_busy |= matches!(refused, Refused::Busy),
-                }
-            }
-            if is_busy {
-                return Err(TryPopError::Busy);
-            }
-        }
-        Err(TryPopError::Empty)
+        self.end.take_item(ring).or_else(|_| self.end.take_item_behind(ring))
     }
 }
 
@@ -415,13 +248,13 @@ impl<T> queue::Consumer for Consumer<T> {
 
 impl<T> Clone for Producer<T> {
     fn clone(&self) -> Self {
-        Self { end: self.end.duplicate(), random: self.end.fresh(), balance: self.balance }
+        Self { end: self.end.duplicate(), random: Random::new(self.end.next_handle()), balance: self.balance }
     }
 }
 
 impl<T> Clone for Consumer<T> {
     fn clone(&self) -> Self {
-        Self { end: self.end.duplicate(), random: self.end.fresh(), balance: self.balance }
+        Self { end: self.end.duplicate(), random: Random::new(self.end.next_handle()), balance: self.balance }
     }
 }
 

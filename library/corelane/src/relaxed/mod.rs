@@ -14,6 +14,18 @@
 //!   [`Consumer::relaxation`](crate::Consumer::relaxation) tells it. 1-FIFO is first in, first out.
 
 #[cfg(feature = "literature")]
+mod counted_rings;
+#[cfg(feature = "literature")]
 pub mod d_cbo;
 #[cfg(feature = "literature")]
+pub mod k_segment;
+#[cfg(feature = "literature")]
+pub mod k_segment_list;
+#[cfg(feature = "literature")]
+pub mod lldq;
+#[cfg(all(feature = "std", feature = "literature"))]
+pub mod multi_fifo;
+#[cfg(feature = "literature")]
 mod parts;
+#[cfg(feature = "literature")]
+mod single_use;

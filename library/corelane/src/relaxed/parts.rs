@@ -7,10 +7,14 @@ use core::ptr::NonNull;
 use crate::memory::Cells;
 use crate::pad::Padded;
 use crate::queue::{CapacityError, Config, Consumer, TryPopError};
-use crate::region::{Slots, State, array, slots_up_to};
+use crate::region::{Slots, State, array, most_slots, slots_up_to};
 
 /// Most sub-queues of a queue.
 pub(super) const MOST_PARTS: usize = 1 << 12;
+
+/// Sub-queues of a queue that is asked for without their number: twice as many as threads on a
+/// machine with sixteen cores.
+pub(super) const PARTS: usize = 32;
 
 /// The shared variables of a sub-queue.
 pub(super) trait Variables {
@@ -37,6 +41,18 @@ impl PartShape {
         let slots = slots_up_to::<H>(limit, config.capacity, 0)?;
         let n = parts.clamp(1, MOST_PARTS).next_power_of_two().min(slots);
         Ok(Self { n, slots: slots / n, first: config.first })
+    }
+
+    /// `n` sub-queues, a power of two, that have `config.capacity` slots each, or up to twice as
+    /// many.
+    pub(super) fn of_each<H: State>(
+        config: Config,
+        n: usize,
+        limit: usize,
+    ) -> Result<Self, CapacityError> {
+        let limit = limit.min(most_slots::<H>()) / n;
+        let slots = slots_up_to::<H>(limit, config.capacity, 0)?;
+        Ok(Self { n, slots, first: config.first })
     }
 }
 
@@ -160,6 +176,17 @@ impl<V, T> Parts<V, T> {
     pub(super) unsafe fn write(&self, part: usize, position: u64, item: T) {
         // SAFETY: the caller's contract.
         unsafe { self.cells.write(self.place(part, position), item) };
+    }
+
+    /// The item in the slot of a sub-queue at `position`.
+    ///
+    /// # Safety
+    ///
+    /// The slot holds an item, and no other access to it is concurrent.
+    #[inline]
+    #[cfg(feature = "std")]
+    pub(super) unsafe fn item(&self, part: usize, position: u64) -> *mut T {
+        self.cells.run_to_empty(self.place(part, position), 1).cast()
     }
 
     /// Moves the item out of the slot of a sub-queue at `position`.

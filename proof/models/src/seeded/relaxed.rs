@@ -1,12 +1,15 @@
-//! Relaxed queues: looks at one sub-queue after the other.
+//! Relaxed queues: looks at one sub-queue after the other, locked rings, and segments.
 
-use corelane_loom::memory::AtomicU64;
+use corelane_loom::memory::{AtomicBool, AtomicU64};
 use corelane_loom::memory::Ordering::{Acquire, Relaxed, Release};
 use loom::sync::Arc;
 
 use super::Seeded;
+use super::handles::{self, Mechanism, Place};
 use crate::Exploration;
 use crate::explore::{both, explore};
+use crate::item::Ticket;
+use crate::shared::{two_consumers_and_one_item, two_producers};
 
 pub(super) fn bugs() -> Vec<Seeded> {
     vec![
@@ -22,7 +25,174 @@ pub(super) fn bugs() -> Vec<Seeded> {
             sound: counted_while_it_moves::<false>,
             broken: counted_while_it_moves::<true>,
         },
+        Seeded {
+            queue: "multi-fifo",
+            bug: "gives back a lock that another thread has",
+            sound: || two_producers(handles::of::<Ring<SOUND>>),
+            broken: || two_producers(handles::of::<Ring<FALSE_UNLOCK>>),
+        },
+        Seeded {
+            queue: "lldq",
+            bug: "lets two producers into one ring",
+            sound: || two_producers(handles::of::<Ring<SOUND>>),
+            broken: || two_producers(handles::of::<Ring<NO_LOCK>>),
+        },
+        Seeded {
+            queue: "bsq",
+            bug: "takes an item from a slot that another consumer has claimed",
+            sound: || two_consumers_and_one_item(handles::of::<Segment<false>>),
+            broken: || two_consumers_and_one_item(handles::of::<Segment<true>>),
+        },
+        Seeded {
+            queue: "usq",
+            bug: "leaves a segment of which a slot is free",
+            sound: left_while_filled::<false>,
+            broken: left_while_filled::<true>,
+        },
     ]
+}
+
+/// No bug.
+const SOUND: u8 = 0;
+/// A thread that finds the ring locked unlocks it.
+const FALSE_UNLOCK: u8 = 1;
+/// Nothing is locked.
+const NO_LOCK: u8 = 2;
+
+/// Slots of a ring or of a segment, for one lap.
+const N: usize = 4;
+
+/// A sub-queue that one thread at a time uses. Broken: `BUG` is one of those above.
+struct Ring<const BUG: u8> {
+    places: [Place; N],
+    is_locked: AtomicBool,
+    pushes: AtomicU64,
+    pops: AtomicU64,
+}
+
+impl<const BUG: u8> Ring<BUG> {
+    fn lock(&self) -> bool {
+        let is_taken = BUG == NO_LOCK
+            || self.is_locked.compare_exchange(false, true, Acquire, Relaxed).is_ok();
+        if BUG == FALSE_UNLOCK && !is_taken {
+            self.unlock();
+        }
+        is_taken
+    }
+
+    fn unlock(&self) {
+        self.is_locked.store(false, Release);
+    }
+}
+
+impl<const BUG: u8> Mechanism for Ring<BUG> {
+    const CAPACITY: usize = N;
+    type Tx = ();
+    type Rx = ();
+
+    fn new() -> Self {
+        let places = [(); N].map(|()| Place::empty());
+        let [pushes, pops] = [0, 0].map(AtomicU64::new);
+        Self { places, is_locked: AtomicBool::new(false), pushes, pops }
+    }
+
+    fn push(&self, (): &mut (), item: Ticket) -> Result<(), Ticket> {
+        if !self.lock() {
+            return Err(item);
+        }
+        let position = self.pushes.load(Relaxed);
+        self.places[position as usize].put(item);
+        self.pushes.store(position + 1, Release);
+        self.unlock();
+        Ok(())
+    }
+
+    fn pop(&self, (): &mut ()) -> Option<Ticket> {
+        if !self.lock() {
+            return None;
+        }
+        let position = self.pops.load(Relaxed);
+        let item = (position < self.pushes.load(Acquire)).then(|| {
+            self.pops.store(position + 1, Release);
+            self.places[position as usize].take()
+        });
+        self.unlock();
+        item
+    }
+}
+
+const FREE: u64 = 0;
+const WRITING: u64 = 1;
+const FULL: u64 = 2;
+const TAKING: u64 = 3;
+
+/// A segment. Broken: a consumer doesn't claim a slot.
+struct Segment<const BROKEN: bool> {
+    places: [Place; N],
+    states: [AtomicU64; N],
+}
+
+impl<const BROKEN: bool> Mechanism for Segment<BROKEN> {
+    const CAPACITY: usize = N;
+    type Tx = ();
+    type Rx = ();
+
+    fn new() -> Self {
+        let (places, states) = ([(); N].map(|()| Place::empty()), [(); N].map(|()| free()));
+        Self { places, states }
+    }
+
+    fn push(&self, (): &mut (), item: Ticket) -> Result<(), Ticket> {
+        for (place, state) in self.places.iter().zip(&self.states) {
+            if state.compare_exchange(FREE, WRITING, Relaxed, Relaxed).is_ok() {
+                place.put(item);
+                state.store(FULL, Release);
+                return Ok(());
+            }
+        }
+        Err(item)
+    }
+
+    fn pop(&self, (): &mut ()) -> Option<Ticket> {
+        let claim = |state: &AtomicU64| match BROKEN {
+            true => state.load(Acquire) == FULL,
+            false => state.compare_exchange(FULL, TAKING, Acquire, Relaxed).is_ok(),
+        };
+        let slot = self.states.iter().position(claim)?;
+        let item = self.places[slot].take();
+        self.states[slot].store(TAKING, Release);
+        Some(item)
+    }
+}
+
+fn free() -> AtomicU64 {
+    AtomicU64::new(FREE)
+}
+
+/// A consumer leaves a segment of two slots while a producer fills the second one. Broken: the
+/// consumer leaves when it finds no item, though a slot is free.
+fn left_while_filled<const BROKEN: bool>() -> Exploration {
+    explore(|| {
+        let slots = Arc::new([free(), free()]);
+        let others = slots.clone();
+        let work = move || {
+            for slot in others.iter() {
+                slot.store(WRITING, Relaxed);
+                slot.store(FULL, Release);
+            }
+        };
+        let ((), (taken, is_left)) = both(work, || {
+            let states = || slots.each_ref().map(|slot| slot.load(Acquire));
+            let taken = states().map(|state| state == FULL);
+            let may_leave = |state: u64, is_taken: bool| match BROKEN {
+                true => is_taken || state != FULL,
+                false => is_taken,
+            };
+            let is_left = states().iter().zip(taken).all(|(&state, is)| may_leave(state, is));
+            (taken, is_left)
+        });
+        assert!(!is_left || taken == [true; 2], "an item is left in a segment that was left");
+    })
 }
 
 /// The counters of a sub-queue.
