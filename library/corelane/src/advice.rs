@@ -146,4 +146,7 @@ macro_rules! advice {
 
     (choose usq) => { "to compare: the k-FIFO list of segments, whose threads take slots at random" };
     (avoid usq) => { "for speed, as bsq, or when memory must be bounded" };
+
+    (choose block_fifo) => { "to compare: the k-FIFO queue of 2025 whose handles own blocks in a window" };
+    (avoid block_fifo) => { "when consumers mostly find nothing: they look at a whole window" };
 }

@@ -48,131 +48,17 @@
 //! # Ok::<(), corelane::CapacityError>(())
 //! ```
 
-use alloc::alloc::Layout;
-use core::alloc::LayoutError;
-use core::marker::PhantomData;
-use core::ptr::NonNull;
-use core::slice;
-
 use super::parts::pop_or_closed;
-use super::single_use::{Look, Slot, find, look};
-use crate::memory::{AtomicU64, Ordering};
-use crate::pad::Padded;
-use crate::queue::config::ConfigOption;
+use super::segments::{self, Side};
+use super::single_use::find;
 use crate::queue::{
-    self, CapacityError, Config, Info, Sides, TryPopError, TryPushError, answered_by, full,
-    handles, queue_type,
+    self, CapacityError, Config, Info, Sides, TryPopError, TryPushError, answered_by, handles,
+    queue_type,
 };
 use crate::random::Random;
-use crate::region::{End, Slots, State, array, ends, most_slots};
-use crate::unwind::drop_each;
 
 /// Slots of a segment that is asked for without their number.
 pub(super) const SEGMENT: usize = 64;
-
-/// The k of a queue with these options, a power of two.
-pub(super) fn segment_len(config: Config) -> Result<usize, CapacityError> {
-    let (asked, most) = (config.relaxation.unwrap_or(SEGMENT), usize::MAX);
-    let k = asked.min(config.capacity.max(1)).checked_ilog2();
-    k.map(|log| 1 << log).ok_or(CapacityError::OutOfRange { asked, most })
-}
-
-/// Slots, a segment behind the other.
-struct Segments<T> {
-    first: NonNull<Slot<T>>,
-    shape: SegmentShape,
-}
-
-impl<T> Clone for Segments<T> {
-    fn clone(&self) -> Self {
-        Self { ..*self }
-    }
-}
-
-/// How many segments of how many slots there are, both powers of two, and the number of the first
-/// segment.
-#[derive(Debug, Clone, Copy)]
-struct SegmentShape {
-    n: usize,
-    k: usize,
-    first: u64,
-}
-
-impl SegmentShape {
-    fn of<T>(config: Config) -> Result<Self, CapacityError> {
-        let (k, asked) = (segment_len(config)?, config.capacity);
-        let log = (most_slots::<Header<T>>() / k).checked_ilog2();
-        let most = log.map_or(0, |log| ((1_usize << log) - 1).saturating_mul(k).saturating_add(1));
-        if asked == 0 || asked > most {
-            return Err(CapacityError::OutOfRange { asked, most });
-        }
-        let n = ((asked - 1).div_ceil(k) + 1).next_power_of_two();
-        Ok(Self { n, k, first: config.first & (u64::MAX >> 2) & !(n as u64 - 1) })
-    }
-}
-
-impl<T> Slots for Segments<T> {
-    const SLOT: Layout = Layout::new::<Slot<T>>();
-    type Shape = SegmentShape;
-
-    fn slots(shape: SegmentShape) -> Result<Layout, LayoutError> {
-        array(Self::SLOT, shape.n * shape.k)
-    }
-
-    unsafe fn init(_: NonNull<u8>, slots: NonNull<u8>, shape: SegmentShape) -> Self {
-        let first = slots.cast::<Slot<T>>();
-        for i in 0..shape.n * shape.k {
-            let number = shape.first.wrapping_add((i / shape.k) as u64);
-            // SAFETY: the caller's contract: there is room for all slots.
-            unsafe { Slot::init(first.add(i).as_ptr(), number) };
-        }
-        Self { first, shape }
-    }
-
-    unsafe fn finish(&self) {
-        // SAFETY: `init` has made the slots, which are not used afterwards.
-        let drop = |i| unsafe { self.first.add(i).drop_in_place() };
-        (0..self.shape.n * self.shape.k).for_each(drop);
-    }
-}
-
-impl<T> Segments<T> {
-    /// Segment number `number`, or the one that has its slots in another lap.
-    #[inline]
-    fn at(&self, number: u64) -> &[Slot<T>] {
-        let place = number as usize & (self.shape.n - 1);
-        // SAFETY: there are `n` segments of `k` slots, which live as long as the region.
-        unsafe { slice::from_raw_parts(self.first.add(place * self.shape.k).as_ptr(), self.shape.k) }
-    }
-
-    /// All slots.
-    fn all(&self) -> &[Slot<T>] {
-        // SAFETY: as above.
-        unsafe { slice::from_raw_parts(self.first.as_ptr(), self.shape.n * self.shape.k) }
-    }
-}
-
-/// Numbers of segments, which serve their slots as laps. `head` is at most one ahead of `tail`.
-struct Header<T> {
-    /// The oldest segment with items.
-    head: Padded<AtomicU64>,
-    /// The segment that is being filled.
-    tail: Padded<AtomicU64>,
-    /// Handles made so far: each has random numbers of its own.
-    handles: AtomicU64,
-    items: PhantomData<T>,
-}
-
-impl<T> State for Header<T> {
-    type Item = T;
-    type Slots = Segments<T>;
-
-    fn drop_items(&self, segments: &Segments<T>) {
-        let mut slots = segments.all().iter();
-        // SAFETY: all handles are gone. Each slot is visited once.
-        drop_each(|| slots.find_map(|slot| unsafe { slot.take_last() }));
-    }
-}
 
 /// A queue for at least `capacity` items, between any number of threads on either side.
 ///
@@ -189,111 +75,9 @@ pub fn queue<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), Cap
 ///
 /// As [`queue`]; also if the [relaxation](Config::relaxation) is 0.
 pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
-    config.only(&[ConfigOption::Relaxation])?;
-    let shape = SegmentShape::of::<T>(config)?;
-    let end = || Padded(AtomicU64::new(shape.first));
-    let handles = AtomicU64::new(2);
-    let header = Header { head: end(), tail: end(), handles, items: PhantomData };
-    let (tx, rx) = ends(config.memory, shape, header)?;
+    let (tx, rx) = segments::open(config, SEGMENT, false)?;
     let [one, other] = [0, 1].map(Random::new);
     Ok((Producer { end: tx, random: one }, Consumer { end: rx, random: other }))
-}
-
-/// A part of a handle: its access to the queue.
-type Side<T> = End<Header<T>>;
-
-/// Segment number `number`, as a lap of its slots has it.
-#[inline]
-fn next(number: u64, distance: usize) -> u64 {
-    number.wrapping_add(distance as u64)
-}
-
-impl<T> Side<T> {
-    /// Random numbers for a new handle.
-    fn fresh(&self) -> Random {
-        // Relaxed: only the number matters.
-        Random::new(self.header().handles.fetch_add(1, Ordering::Relaxed))
-    }
-
-    fn head(&self) -> u64 {
-        // Acquire ↔ Release in `move_on`: all items of earlier segments are taken.
-        self.header().head.load(Ordering::Acquire)
-    }
-
-    fn tail(&self) -> u64 {
-        // Acquire ↔ Release in `move_on`: no slot of an earlier segment is free.
-        self.header().tail.load(Ordering::Acquire)
-    }
-
-    fn capacity(&self) -> usize {
-        let SegmentShape { n, k, .. } = self.slots().shape;
-        (n - 1) * k + 1
-    }
-
-    /// Looks at segment `number`.
-    fn look(&self, number: u64) -> Look {
-        look(self.slots().at(number), number)
-    }
-
-    /// Items inside. Visits all segments that have some.
-    fn len(&self) -> usize {
-        let SegmentShape { n, k, .. } = self.slots().shape;
-        let (head, tail) = (self.head(), self.tail());
-        let segments = tail.wrapping_sub(head).wrapping_add(1).min(n as u64);
-        let len: usize = (0..segments).map(|i| self.look(head.wrapping_add(i)).full).sum();
-        len.min(n * k)
-    }
-
-    /// Moves `head` or `tail` from a segment to the next one, unless another thread has.
-    fn move_on(end: &AtomicU64, from: u64) {
-        // Release ↔ Acquire in `head` and `tail`: what this thread has seen of the segment.
-        let _ = end.compare_exchange(from, next(from, 1), Ordering::Release, Ordering::Relaxed);
-    }
-
-    /// Whether no item is inside; or busy, if an unfinished push is in the way.
-    fn has_none(&self) -> Result<bool, TryPopError> {
-        loop {
-            let head = self.head();
-            let seen = self.look(head);
-            if seen.full > 0 {
-                return Ok(false);
-            }
-            if seen.is_used_up() {
-                Self::move_on(&self.header().head, head);
-                continue;
-            }
-            // An open slot means that `tail` has not left this segment.
-            let is_last = seen.open > 0 || self.tail() == head;
-            if self.look(head) == seen {
-                return if is_last { Ok(true) } else { Err(TryPopError::Busy) };
-            }
-        }
-    }
-
-    /// Moves `tail` on from a segment without free slots, if there is a segment behind it.
-    fn move_tail(&self, tail: u64) -> Result<(), TryPushError<()>> {
-        let seen = self.look(tail);
-        if seen.open > 0 {
-            // A slot whose last item is still being moved out. Otherwise a look has missed a slot
-            // that has come back since.
-            return if seen.late == seen.open { Err(TryPushError::Busy(())) } else { Ok(()) };
-        }
-        let head = self.head();
-        // `head` may be one ahead of `tail`, and `tail` of the caller may be out of date.
-        if (next(tail, 1).wrapping_sub(head) as i64) < self.slots().shape.n as i64 {
-            Self::move_on(&self.header().tail, tail);
-            return Ok(());
-        }
-        let seen = self.look(head);
-        if seen.is_used_up() {
-            Self::move_on(&self.header().head, head);
-            return Ok(());
-        }
-        match seen.full {
-            0 => Err(TryPushError::Busy(())),
-            _ => Err(full(self.peer_is_gone(), ())),
-        }
-    }
 }
 
 /// A sending side.
@@ -315,7 +99,7 @@ impl<T> queue::Producer for Producer<T> {
         loop {
             let tail = self.end.tail();
             let segment = self.end.slots().at(tail);
-            if let Some(slot) = find(segment, &mut self.random, |slot| slot.reserve(tail)) {
+            if let Some(slot) = find(segment, self.random.below(segment.len()), |slot| slot.reserve(tail)) {
                 // SAFETY: this thread has reserved the slot.
                 unsafe { slot.fill(tail, item) };
                 return Ok(());
@@ -342,15 +126,7 @@ impl<T> queue::Producer for Producer<T> {
     }
 
     fn is_full(&mut self) -> bool {
-        loop {
-            let tail = self.end.tail();
-            if self.end.look(tail).open > 0 {
-                return false;
-            }
-            if self.end.move_tail(tail).is_err() {
-                return true;
-            }
-        }
+        self.end.is_full()
     }
 
     fn try_clone(&self) -> Option<Self> {
@@ -363,9 +139,9 @@ impl<T> Consumer<T> {
         loop {
             let head = self.end.head();
             let segment = self.end.slots().at(head);
-            if let Some(slot) = find(segment, &mut self.random, |slot| slot.claim(head)) {
+            if let Some(slot) = find(segment, self.random.below(segment.len()), |slot| slot.claim(head)) {
                 // SAFETY: this thread has claimed the slot.
-                return Ok(unsafe { slot.take(next(head, self.end.slots().shape.n)) });
+                return Ok(unsafe { self.end.take(slot, head) });
             }
             if self.end.has_none()? {
                 return Err(TryPopError::Empty);
@@ -401,7 +177,7 @@ impl<T> queue::Consumer for Consumer<T> {
     }
 
     fn relaxation(&self) -> usize {
-        self.end.slots().shape.k
+        self.end.slots().shape().k
     }
 
     fn try_clone(&self) -> Option<Self> {

@@ -36,8 +36,9 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ptr;
 
-use super::k_segment::{SEGMENT, segment_len};
+use super::k_segment::SEGMENT;
 use super::parts::pop_or_closed;
+use super::segments::segment_len;
 use super::single_use::{Slot, find, look};
 use crate::hazard::{Costs, Domain, Guarded, Hazard};
 use crate::memory::{AtomicPtr, AtomicU64, Ordering};
@@ -148,7 +149,7 @@ pub fn queue<T: Send>() -> Result<(Producer<T>, Consumer<T>), CapacityError> {
 /// As [`queue`]; also if the capacity or the [relaxation](Config::relaxation) is 0.
 pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     config.only(&[ConfigOption::Relaxation])?;
-    let (k, most) = (segment_len(config)?, isize::MAX as usize / size_of::<Slot<T>>());
+    let (k, most) = (segment_len(config, SEGMENT)?, isize::MAX as usize / size_of::<Slot<T>>());
     if config.capacity == 0 || k > most {
         return Err(CapacityError::OutOfRange { asked: config.capacity, most });
     }
@@ -255,7 +256,7 @@ impl<T: Send> queue::Producer for Producer<T> {
         loop {
             self.last.protect(&self.end.header().tail);
             let slots = &self.last.get().slots;
-            if let Some(slot) = find(slots, &mut self.random, |slot| slot.reserve(LAP)) {
+            if let Some(slot) = find(slots, self.random.below(slots.len()), |slot| slot.reserve(LAP)) {
                 // SAFETY: this thread has reserved the slot.
                 unsafe { slot.fill(LAP, item) };
                 return Ok(());
@@ -294,7 +295,7 @@ impl<T: Send> Consumer<T> {
         loop {
             self.first.protect(&self.end.header().head);
             let slots = &self.first.get().slots;
-            if let Some(slot) = find(slots, &mut self.random, |slot| slot.claim(LAP)) {
+            if let Some(slot) = find(slots, self.random.below(slots.len()), |slot| slot.claim(LAP)) {
                 // SAFETY: this thread has claimed the slot.
                 return Ok(unsafe { slot.take(OVER) });
             }

@@ -14,6 +14,8 @@
 //!   [`Consumer::relaxation`](crate::Consumer::relaxation) tells it. 1-FIFO is first in, first out.
 
 #[cfg(feature = "literature")]
+pub mod block_fifo;
+#[cfg(feature = "literature")]
 mod counted_rings;
 #[cfg(feature = "literature")]
 pub mod d_cbo;
@@ -27,5 +29,7 @@ pub mod lldq;
 pub mod multi_fifo;
 #[cfg(feature = "literature")]
 mod parts;
+#[cfg(feature = "literature")]
+mod segments;
 #[cfg(feature = "literature")]
 mod single_use;

@@ -245,6 +245,9 @@ impl<T> Side<T> {
     #[inline]
     fn push(&self, ring: usize, item: T) -> Result<(), (Refused, T)> {
         let (rings, n) = (self.slots(), self.slots().each() as u64);
+        if rings.at(ring).len() >= n {
+            return Err((Refused::Short, item));
+        }
         let Some(guard) = rings.at(ring).lock() else { return Err((Refused::InUse, item)) };
         let Locked { pushes, pops, oldest, .. } = guard.0;
         // Relaxed: behind the lock.
@@ -269,6 +272,9 @@ impl<T> Side<T> {
     #[inline]
     fn pop(&self, ring: usize) -> Result<T, Refused> {
         let rings = self.slots();
+        if rings.at(ring).len() == 0 {
+            return Err(Refused::Short);
+        }
         let guard = rings.at(ring).lock().ok_or(Refused::InUse)?;
         let Locked { pushes, pops, oldest, .. } = guard.0;
         // Relaxed: behind the lock.

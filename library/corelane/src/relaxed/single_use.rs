@@ -3,7 +3,6 @@
 use core::mem::MaybeUninit;
 
 use crate::memory::{AtomicU64, Ordering, UnsafeCell, empty_cell};
-use crate::random::Random;
 
 /// No item yet.
 const FREE: u64 = 0;
@@ -157,14 +156,14 @@ pub(super) fn look<T>(segment: &[Slot<T>], lap: u64) -> Look {
     look
 }
 
-/// A slot for which `is_it` says yes, from a random one on. The number of slots is a power of two.
+/// A slot for which `is_it` says yes, from slot number `first` on. The number of slots is a power of
+/// two.
 #[inline]
-pub(super) fn find<'a, T>(
-    segment: &'a [Slot<T>],
-    random: &mut Random,
+pub(super) fn find<T>(
+    slots: &[Slot<T>],
+    first: usize,
     is_it: impl Fn(&Slot<T>) -> bool,
-) -> Option<&'a Slot<T>> {
-    let first = random.below(segment.len());
-    let slots = (0..segment.len()).map(|i| &segment[(first + i) & (segment.len() - 1)]);
-    slots.into_iter().find(|slot| is_it(slot))
+) -> Option<&Slot<T>> {
+    let mask = slots.len() - 1;
+    (first..first + slots.len()).map(|i| &slots[i & mask]).find(|slot| is_it(slot))
 }
