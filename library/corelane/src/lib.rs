@@ -166,9 +166,9 @@ pub mod record_ring;
 mod region;
 #[cfg(feature = "literature")]
 mod registry;
+pub mod relaxed;
 #[cfg(feature = "literature")]
 pub mod ring;
-pub mod relaxed;
 pub mod rings;
 pub mod scq;
 pub mod segmented;

@@ -313,6 +313,10 @@ fn by_registry() -> Vec<Model> {
         (shared any $id:ident: $queue:ty) => {
             models.extend(of_shared(SharedSubject::new::<$queue>()));
         };
+        (relaxed any lldq: $queue:ty) => {
+            let models_of_all = relaxed::of_queue(SharedSubject::new::<$queue>());
+            models.extend(without(relaxed::LEFT_OUT_OF_LLDQ, models_of_all));
+        };
         (relaxed any $id:ident: $queue:ty) => {
             models.extend(relaxed::of_queue(SharedSubject::new::<$queue>()));
         };

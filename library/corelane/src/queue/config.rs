@@ -46,7 +46,10 @@ pub(crate) enum ConfigOption {
     Block,
     Distance,
     Exact,
-    #[cfg_attr(not(feature = "literature"), expect(dead_code, reason = "only relaxed queues have it"))]
+    #[cfg_attr(
+        not(feature = "literature"),
+        expect(dead_code, reason = "only relaxed queues have it")
+    )]
     Relaxation,
 }
 

@@ -18,7 +18,7 @@
 //! | handles | at most 65,536 a side; cloning one more panics |
 //! | operations | one compare-and-swap and one store, on lines that seldom belong to other threads. Once a block, another compare-and-swap. A pop that finds no item reads all slots of a window three times |
 //! | empty, full | as in [`k_segment`](super::k_segment) |
-//! | paper | S. Koch, P. Sanders, M. Williams: *A Relaxed FIFO Queue* (2025) |
+//! | paper | S. Koch, P. Sanders, M. Williams: *BlockFIFO & MultiFIFO: Scalable Relaxed Queues* (2025) |
 //!
 //! It is k-FIFO for the reason that `k_segment` gives: a window is a segment.
 //!
@@ -91,7 +91,7 @@ pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>),
 struct Own {
     /// The number of its window.
     window: u64,
-    /// Place in the window.
+    /// Place in the window. A search of the whole window begins here.
     next: usize,
     /// The place behind its block. The handle has no block if `next` is there.
     end: usize,
@@ -112,20 +112,20 @@ impl Own {
         Self::none(k, (self.end / self.len) as u64)
     }
 
-    /// A slot of the block for which `is_it` says yes.
+    /// The place of a slot of the block for which `is_it` says yes.
     #[inline]
-    fn find<'a, T>(
+    fn find<T>(
         &mut self,
         window: u64,
-        slots: &'a [Slot<T>],
+        slots: &[Slot<T>],
         is_it: impl Fn(&Slot<T>) -> bool,
-    ) -> Option<&'a Slot<T>> {
+    ) -> Option<usize> {
         if self.window != window {
             return None;
         }
-        let slot = slots[self.next..self.end].iter().position(is_it)?;
-        self.next += slot + 1;
-        Some(&slots[self.next - 1])
+        let place = self.next + slots[self.next..self.end].iter().position(is_it)?;
+        self.next = place + 1;
+        Some(place)
     }
 
     /// Claims another block of the window, one of those in `among`. Returns whether there was one.
@@ -161,11 +161,6 @@ impl Own {
             }
         }
     }
-
-    /// Where to search the window, when no block is left: behind the last own slot.
-    fn place(self) -> usize {
-        self.next
-    }
 }
 
 /// The blocks of a window that have had a producer.
@@ -188,17 +183,17 @@ pub struct Consumer<T> {
 }
 
 impl<T> Producer<T> {
-    /// Reserves a slot of the newest window: of the own block, of another block, or anywhere.
+    /// Reserves a slot of the newest window, and returns its place: of the own block, of another block, or anywhere.
     #[inline]
-    fn reserve(&mut self, tail: u64) -> Option<&Slot<T>> {
+    fn reserve(&mut self, tail: u64) -> Option<usize> {
         let (segments, reserve) = (self.end.slots(), |slot: &Slot<T>| slot.reserve(tail));
         let (slots, k) = (segments.at(tail), segments.shape().k);
         loop {
-            if let Some(slot) = self.own.find(tail, slots, reserve) {
-                return Some(slot);
+            if let Some(place) = self.own.find(tail, slots, reserve) {
+                return Some(place);
             }
             if !self.own.claim(tail, &segments.blocks(tail).producers, u32::MAX, k) {
-                return find(slots, self.own.place(), reserve);
+                return find(slots, self.own.next, reserve);
             }
         }
     }
@@ -211,9 +206,9 @@ impl<T> queue::Producer for Producer<T> {
     fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
         loop {
             let tail = self.end.tail();
-            if let Some(slot) = self.reserve(tail) {
+            if let Some(place) = self.reserve(tail) {
                 // SAFETY: this thread has reserved the slot.
-                unsafe { slot.fill(tail, item) };
+                unsafe { self.end.slots().at(tail)[place].fill(tail, item) };
                 return Ok(());
             }
             if let Err(refused) = self.end.move_tail(tail) {
@@ -247,19 +242,19 @@ impl<T> queue::Producer for Producer<T> {
 }
 
 impl<T> Consumer<T> {
-    /// Claims an item of the oldest window: of the own block, of another block, or anywhere.
+    /// Claims an item of the oldest window, and returns its place: of the own block, of another block, or anywhere.
     #[inline]
-    fn claim(&mut self, head: u64) -> Option<&Slot<T>> {
+    fn claim(&mut self, head: u64) -> Option<usize> {
         let (segments, claim) = (self.end.slots(), |slot: &Slot<T>| slot.claim(head));
         let (slots, k) = (segments.at(head), segments.shape().k);
         loop {
-            if let Some(slot) = self.own.find(head, slots, claim) {
-                return Some(slot);
+            if let Some(place) = self.own.find(head, slots, claim) {
+                return Some(place);
             }
             let blocks = segments.blocks(head);
             let among = with_producer(&blocks.producers, head);
             if !self.own.claim(head, &blocks.consumers, among, k) {
-                return find(slots, self.own.place(), claim);
+                return find(slots, self.own.next, claim);
             }
         }
     }
@@ -268,10 +263,9 @@ impl<T> Consumer<T> {
     fn pop(&mut self) -> Result<T, TryPopError> {
         loop {
             let head = self.end.head();
-            if let Some(slot) = self.claim(head) {
-                let slot: *const Slot<T> = slot;
-                // SAFETY: the slot lives as long as the region; this thread has claimed it.
-                return Ok(unsafe { self.end.take(&*slot, head) });
+            if let Some(place) = self.claim(head) {
+                // SAFETY: this thread has claimed the slot.
+                return Ok(unsafe { self.end.take(&self.end.slots().at(head)[place], head) });
             }
             if self.end.has_none()? {
                 return Err(TryPopError::Empty);

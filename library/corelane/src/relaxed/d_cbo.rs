@@ -248,13 +248,21 @@ impl<T> queue::Consumer for Consumer<T> {
 
 impl<T> Clone for Producer<T> {
     fn clone(&self) -> Self {
-        Self { end: self.end.duplicate(), random: Random::new(self.end.next_handle()), balance: self.balance }
+        Self {
+            end: self.end.duplicate(),
+            random: Random::new(self.end.next_handle()),
+            balance: self.balance,
+        }
     }
 }
 
 impl<T> Clone for Consumer<T> {
     fn clone(&self) -> Self {
-        Self { end: self.end.duplicate(), random: Random::new(self.end.next_handle()), balance: self.balance }
+        Self {
+            end: self.end.duplicate(),
+            random: Random::new(self.end.next_handle()),
+            balance: self.balance,
+        }
     }
 }
 

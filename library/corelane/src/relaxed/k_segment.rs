@@ -99,9 +99,10 @@ impl<T> queue::Producer for Producer<T> {
         loop {
             let tail = self.end.tail();
             let segment = self.end.slots().at(tail);
-            if let Some(slot) = find(segment, self.random.below(segment.len()), |slot| slot.reserve(tail)) {
+            let first = self.random.below(segment.len());
+            if let Some(place) = find(segment, first, |slot| slot.reserve(tail)) {
                 // SAFETY: this thread has reserved the slot.
-                unsafe { slot.fill(tail, item) };
+                unsafe { segment[place].fill(tail, item) };
                 return Ok(());
             }
             if let Err(refused) = self.end.move_tail(tail) {
@@ -139,9 +140,10 @@ impl<T> Consumer<T> {
         loop {
             let head = self.end.head();
             let segment = self.end.slots().at(head);
-            if let Some(slot) = find(segment, self.random.below(segment.len()), |slot| slot.claim(head)) {
+            let first = self.random.below(segment.len());
+            if let Some(place) = find(segment, first, |slot| slot.claim(head)) {
                 // SAFETY: this thread has claimed the slot.
-                return Ok(unsafe { self.end.take(slot, head) });
+                return Ok(unsafe { self.end.take(&segment[place], head) });
             }
             if self.end.has_none()? {
                 return Err(TryPopError::Empty);

@@ -256,9 +256,10 @@ impl<T: Send> queue::Producer for Producer<T> {
         loop {
             self.last.protect(&self.end.header().tail);
             let slots = &self.last.get().slots;
-            if let Some(slot) = find(slots, self.random.below(slots.len()), |slot| slot.reserve(LAP)) {
+            let first = self.random.below(slots.len());
+            if let Some(place) = find(slots, first, |slot| slot.reserve(LAP)) {
                 // SAFETY: this thread has reserved the slot.
-                unsafe { slot.fill(LAP, item) };
+                unsafe { slots[place].fill(LAP, item) };
                 return Ok(());
             }
             if self.append().is_none() {
@@ -295,9 +296,10 @@ impl<T: Send> Consumer<T> {
         loop {
             self.first.protect(&self.end.header().head);
             let slots = &self.first.get().slots;
-            if let Some(slot) = find(slots, self.random.below(slots.len()), |slot| slot.claim(LAP)) {
+            let first = self.random.below(slots.len());
+            if let Some(place) = find(slots, first, |slot| slot.claim(LAP)) {
                 // SAFETY: this thread has claimed the slot.
-                return Ok(unsafe { slot.take(OVER) });
+                return Ok(unsafe { slots[place].take(OVER) });
             }
             if self.has_none()? {
                 return Err(TryPopError::Empty);

@@ -14,9 +14,9 @@
 //! | memory | a timestamp of 8 bytes for each item, and a cache line of 128 bytes for each ring. There are 32 rings. If there are fewer slots, each ring has one slot |
 //! | a stopped thread | in the middle of a call keeps one ring from all other threads. They use the other rings, and say busy if that one is the last with room, or with an item |
 //! | handles | at most 65,536 a side; cloning one more panics |
-//! | operations | a compare-and-swap and a store for the lock, and the time: some 20 cycles. A call that finds no room, or no item, reads the variables of all rings twice |
+//! | operations | a compare-and-swap and a store for the lock, and the time, which takes some 20 cycles. A call that finds no room, or no item, reads the variables of all rings twice |
 //! | empty, full | empty means that all rings were empty at one moment of the call, full that all were full and none was locked |
-//! | paper | M. Williams, P. Sanders, R. Dementiev: *Engineering MultiQueues: Fast Relaxed Concurrent Priority Queues* (ESA 2021), on which the MultiFIFO is built; S. Koch, P. Sanders, M. Williams: *A Relaxed FIFO Queue* (2025), which compares with it |
+//! | paper | S. Koch, P. Sanders, M. Williams: *BlockFIFO & MultiFIFO: Scalable Relaxed Queues* (2025) |
 //!
 //! # Departures from the paper
 //!
@@ -447,7 +447,7 @@ handles! {
 queue_type!(MultiFifo of [T: Send] T: Producer<T>, Consumer<T> = queue_with; Info {
     id: "multi-fifo",
     name: "MultiFIFO",
-    paper: "Williams, Sanders, Dementiev 2021; Koch, Sanders, Williams 2025",
+    paper: "Koch, Sanders, Williams 2025",
     sides: Sides::ManyToMany,
     guarantee: "deadlock-free, almost in order",
     relaxed: true,

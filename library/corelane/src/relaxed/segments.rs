@@ -118,7 +118,9 @@ impl<T> Segments<T> {
     pub(super) fn at(&self, number: u64) -> &[Slot<T>] {
         let place = number as usize & (self.shape.n - 1);
         // SAFETY: there are `n` segments of `k` slots, which live as long as the region.
-        unsafe { slice::from_raw_parts(self.first.add(place * self.shape.k).as_ptr(), self.shape.k) }
+        unsafe {
+            slice::from_raw_parts(self.first.add(place * self.shape.k).as_ptr(), self.shape.k)
+        }
     }
 
     /// The blocks of segment number `number`.

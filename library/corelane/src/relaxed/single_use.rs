@@ -58,10 +58,7 @@ impl<T> Slot<T> {
         // Acquire ↔ Release in `fill`: the item. Acquire ↔ Release in `take`: the last item has
         // been moved out. Release ↔ Acquire in `word`, as there.
         self.word.load(Ordering::Relaxed) == from
-            && self
-                .word
-                .compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed)
-                .is_ok()
+            && self.word.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
     /// Makes a free slot the caller's to fill. Returns whether it was free.
@@ -156,14 +153,14 @@ pub(super) fn look<T>(segment: &[Slot<T>], lap: u64) -> Look {
     look
 }
 
-/// A slot for which `is_it` says yes, from slot number `first` on. The number of slots is a power of
-/// two.
+/// The place of a slot for which `is_it` says yes, from place `first` on. The number of slots is a
+/// power of two.
 #[inline]
 pub(super) fn find<T>(
     slots: &[Slot<T>],
     first: usize,
     is_it: impl Fn(&Slot<T>) -> bool,
-) -> Option<&Slot<T>> {
+) -> Option<usize> {
     let mask = slots.len() - 1;
-    (first..first + slots.len()).map(|i| &slots[i & mask]).find(|slot| is_it(slot))
+    (first..first + slots.len()).map(|i| i & mask).find(|&place| is_it(&slots[place]))
 }

@@ -1,7 +1,7 @@
 //! Relaxed queues: looks at one sub-queue after the other, locked rings, and segments.
 
-use corelane_loom::memory::{AtomicBool, AtomicU64};
 use corelane_loom::memory::Ordering::{Acquire, Relaxed, Release};
+use corelane_loom::memory::{AtomicBool, AtomicU64};
 use loom::sync::Arc;
 
 use super::Seeded;
@@ -9,6 +9,7 @@ use super::handles::{self, Mechanism, Place};
 use crate::Exploration;
 use crate::explore::{both, explore};
 use crate::item::Ticket;
+use crate::relaxed::two_in_a_slot;
 use crate::shared::{two_consumers_and_one_item, two_producers};
 
 pub(super) fn bugs() -> Vec<Seeded> {
@@ -42,6 +43,12 @@ pub(super) fn bugs() -> Vec<Seeded> {
             bug: "takes an item from a slot that another consumer has claimed",
             sound: || two_consumers_and_one_item(handles::of::<Segment<false>>),
             broken: || two_consumers_and_one_item(handles::of::<Segment<true>>),
+        },
+        Seeded {
+            queue: "block-fifo",
+            bug: "gives a slot back before it has moved the item out",
+            sound: || two_in_a_slot(handles::of::<OneSlot<false>>),
+            broken: || two_in_a_slot(handles::of::<OneSlot<true>>),
         },
         Seeded {
             queue: "usq",
@@ -161,6 +168,41 @@ impl<const BROKEN: bool> Mechanism for Segment<BROKEN> {
         let slot = self.states.iter().position(claim)?;
         let item = self.places[slot].take();
         self.states[slot].store(TAKING, Release);
+        Some(item)
+    }
+}
+
+/// A slot that is used again. Broken: it is free before its item has been moved out.
+struct OneSlot<const BROKEN: bool> {
+    place: Place,
+    state: AtomicU64,
+}
+
+impl<const BROKEN: bool> Mechanism for OneSlot<BROKEN> {
+    const CAPACITY: usize = 1;
+    type Tx = ();
+    type Rx = ();
+
+    fn new() -> Self {
+        Self { place: Place::empty(), state: free() }
+    }
+
+    fn push(&self, (): &mut (), item: Ticket) -> Result<(), Ticket> {
+        if self.state.compare_exchange(FREE, WRITING, Acquire, Relaxed).is_err() {
+            return Err(item);
+        }
+        self.place.put(item);
+        self.state.store(FULL, Release);
+        Ok(())
+    }
+
+    fn pop(&self, (): &mut ()) -> Option<Ticket> {
+        let claimed = if BROKEN { FREE } else { TAKING };
+        self.state.compare_exchange(FULL, claimed, Acquire, Relaxed).ok()?;
+        let item = self.place.take();
+        if !BROKEN {
+            self.state.store(FREE, Release);
+        }
         Some(item)
     }
 }
