@@ -47,7 +47,7 @@ pub(crate) enum ConfigOption {
     Distance,
     Exact,
     #[cfg_attr(
-        not(feature = "literature"),
+        all(feature = "std", not(feature = "literature")),
         expect(dead_code, reason = "only relaxed queues have it")
     )]
     Relaxation,

@@ -10,7 +10,7 @@ use crate::Exploration;
 use crate::explore::{both, explore};
 use crate::item::Ticket;
 use crate::relaxed::two_in_a_slot;
-use crate::shared::{two_consumers_and_one_item, two_producers};
+use crate::shared::two_consumers_and_one_item;
 
 pub(super) fn bugs() -> Vec<Seeded> {
     vec![
@@ -29,14 +29,14 @@ pub(super) fn bugs() -> Vec<Seeded> {
         Seeded {
             queue: "multi-fifo",
             bug: "gives back a lock that another thread has",
-            sound: || two_producers(handles::of::<Ring<SOUND>>),
-            broken: || two_producers(handles::of::<Ring<FALSE_UNLOCK>>),
+            sound: || two_in_a_slot(handles::of::<Ring<SOUND>>),
+            broken: || two_in_a_slot(handles::of::<Ring<FALSE_UNLOCK>>),
         },
         Seeded {
             queue: "lldq",
-            bug: "lets two producers into one ring",
-            sound: || two_producers(handles::of::<Ring<SOUND>>),
-            broken: || two_producers(handles::of::<Ring<NO_LOCK>>),
+            bug: "lets two threads of a side into one ring",
+            sound: || two_in_a_slot(handles::of::<Ring<SOUND>>),
+            broken: || two_in_a_slot(handles::of::<Ring<NO_LOCK>>),
         },
         Seeded {
             queue: "bsq",
