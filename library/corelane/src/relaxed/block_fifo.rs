@@ -40,7 +40,7 @@
 //!
 //! let (mut tx, mut rx) = block_fifo::queue_with(Config::new(1000).relaxation(64))?;
 //! let mut other = tx.clone();
-//! (0..500).for_each(|n| if n % 2 == 0 { &mut tx } else { &mut other }.try_push(n).unwrap());
+//! (0..500_usize).for_each(|n| if n % 2 == 0 { &mut tx } else { &mut other }.try_push(n).unwrap());
 //! for (i, n) in rx.pop_iter().enumerate() {
 //!     assert!(n.abs_diff(i) < 64, "one of the 64 oldest");
 //! }

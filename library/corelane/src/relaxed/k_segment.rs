@@ -41,7 +41,7 @@
 //! use corelane::{Config, relaxed::k_segment};
 //!
 //! let (mut tx, mut rx) = k_segment::queue_with(Config::new(100).relaxation(4))?;
-//! (0..100).for_each(|n| tx.try_push(n).unwrap());
+//! (0..100_usize).for_each(|n| tx.try_push(n).unwrap());
 //! for (i, n) in rx.pop_iter().enumerate() {
 //!     assert!(n.abs_diff(i) < 4, "one of the four oldest");
 //! }

@@ -25,7 +25,7 @@
 //! use corelane::{Config, relaxed::k_segment_list};
 //!
 //! let (mut tx, mut rx) = k_segment_list::queue_with(Config::new(4))?;
-//! (0..1000).for_each(|n| tx.try_push(n).unwrap());
+//! (0..1000_usize).for_each(|n| tx.try_push(n).unwrap());
 //! for (i, n) in rx.pop_iter().enumerate() {
 //!     assert!(n.abs_diff(i) < 4, "one of the four oldest");
 //! }

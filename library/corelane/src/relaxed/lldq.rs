@@ -30,7 +30,7 @@
 //! (0..4).for_each(|n| tx.try_push(("one", n)).unwrap());
 //! (0..4).for_each(|n| other.try_push(("other", n)).unwrap());
 //! let popped: Vec<_> = rx.pop_iter().collect();
-//! let of_one = popped.iter().filter(|(who, _)| *who == "one").map(|(_, n)| *n);
+//! let of_one = popped.iter().filter(|(name, _)| *name == "one").map(|(_, n)| *n);
 //! assert!(of_one.eq(0..4));
 //! assert_eq!(popped.len(), 8);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
