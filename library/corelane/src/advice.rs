@@ -140,4 +140,25 @@ macro_rules! advice {
 
     (choose msq) => { "to compare: the textbook's list, with an allocation for each item, and one pointer for all threads of a side" };
     (avoid msq) => { "for throughput: lprq does the same faster" };
+
+    (choose d_cbo) => { "to compare: the relaxed queue of 2025 that balances operation counts of sub-queues" };
+    (avoid d_cbo) => { "when the order must have a bound, or consumers mostly find nothing: they look at all sub-queues" };
+
+    (choose radq) => { "to compare: the distributed queue that balances the lengths of its sub-queues" };
+    (avoid radq) => { "when items should leave almost in order (d-cbo)" };
+
+    (choose lldq) => { "to compare: the distributed queue in which each producer has a sub-queue of its own" };
+    (avoid lldq) => { "when an old item must not wait behind newer ones, or memory is short: each producer has room for all items" };
+
+    (choose multi_fifo) => { "to compare: the relaxed queue of locked rings whose items have timestamps" };
+    (avoid multi_fifo) => { "when the order must have a bound, or items are small: each has a timestamp beside it" };
+
+    (choose bsq) => { "to compare: the k-FIFO ring of segments, whose threads take slots at random" };
+    (avoid bsq) => { "for speed: the last slots of a segment are found by a search" };
+
+    (choose usq) => { "to compare: the k-FIFO list of segments, whose threads take slots at random" };
+    (avoid usq) => { "for speed, as bsq, or when memory must be bounded" };
+
+    (choose block_fifo) => { "to compare: the k-FIFO queue of 2025 whose handles own blocks in a window" };
+    (avoid block_fifo) => { "when consumers mostly find nothing: they look at a whole window" };
 }

@@ -70,6 +70,18 @@
     feature = "literature",
     doc = "| [`block::overwriting`] | while a push of an earlier lap into the next block is unfinished | while a push is unfinished |"
 )]
+#![cfg_attr(
+    feature = "literature",
+    doc = "| [`relaxed::d_cbo`], [`relaxed::lldq`], [`relaxed::k_segment`], [`relaxed::block_fifo`] | while a push or pop is unfinished and no other slot is free | while a push or pop is unfinished and no other item is there |"
+)]
+#![cfg_attr(
+    all(feature = "std", feature = "literature"),
+    doc = "| [`relaxed::multi_fifo`] | as before | as before |"
+)]
+#![cfg_attr(
+    feature = "literature",
+    doc = "| [`relaxed::k_segment_list`] | never | while a push is unfinished and no other item of its segment is left |"
+)]
 //! | [`seq_ring`] | never | while the push of the oldest item is unfinished |
 //!
 //! A queue is busy while the other call runs: some nanoseconds, or longer if the calling thread
@@ -160,7 +172,7 @@ pub mod overwrite;
 mod pad;
 mod plain;
 mod queue;
-#[cfg(feature = "std")]
+#[cfg(any(feature = "std", feature = "literature"))]
 mod random;
 pub mod record_ring;
 mod region;

@@ -44,6 +44,13 @@ macro_rules! for_each_queue {
         $with!(shared any locked: $crate::locked::Locked);
         $with!(shared plain bbq_drop_old: $crate::block::overwriting::BbqDropOld);
         $with!(shared plain seqring: $crate::seq_ring::SeqRing);
+        $with!(relaxed any d_cbo: $crate::relaxed::d_cbo::DCbo);
+        $with!(relaxed any radq: $crate::relaxed::d_cbo::Radq);
+        $with!(relaxed any multi_fifo: $crate::relaxed::multi_fifo::MultiFifo);
+        $with!(relaxed any block_fifo: $crate::relaxed::block_fifo::BlockFifo);
+        $with!(relaxed any bsq: $crate::relaxed::k_segment::Bsq);
+        $with!(relaxed any usq: $crate::relaxed::k_segment_list::Usq);
+        $with!(relaxed any lldq: $crate::relaxed::lldq::Lldq);
         $with!(single any dspsc: $crate::list::linked::Dspsc);
         $with!(single any uspsc: $crate::segmented::Uspsc);
         $with!(shared token lcrq: $crate::rings::lcrq::Lcrq);

@@ -74,6 +74,7 @@ mod one_to_one;
 mod overwrite;
 mod queue;
 mod record_ring;
+mod relaxed;
 mod ring;
 mod rings;
 mod rivals;
@@ -311,6 +312,13 @@ fn by_registry() -> Vec<Model> {
         };
         (shared any $id:ident: $queue:ty) => {
             models.extend(of_shared(SharedSubject::new::<$queue>()));
+        };
+        (relaxed any lldq: $queue:ty) => {
+            let models_of_all = relaxed::of_queue(SharedSubject::new::<$queue>());
+            models.extend(without(relaxed::LEFT_OUT_OF_LLDQ, models_of_all));
+        };
+        (relaxed any $id:ident: $queue:ty) => {
+            models.extend(relaxed::of_queue(SharedSubject::new::<$queue>()));
         };
         (shared plain $id:ident: $queue:ty) => {
             let overwriting = SharedSubject::<Pair, Pair>::new::<$queue>();

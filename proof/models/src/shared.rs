@@ -280,7 +280,7 @@ fn order_past_another_producer<T: Cargo>(new: Shared<T>) -> Exploration {
 }
 
 /// A consumer that has been told of a finished push is not told that the queue is empty.
-fn false_empty<T: Cargo>(new: Shared<T>) -> Exploration {
+pub(crate) fn false_empty<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(grouped(4, 2));
         let mut other = tx.another();
@@ -501,7 +501,7 @@ fn another_producer_goes<T: Cargo>(new: Shared<T>) -> Exploration {
 
 /// Two threads look for an item each, and there are two items: each thread gets one, the older item
 /// first.
-fn two_consumers<T: Cargo>(new: Shared<T>, config: Config) -> Exploration {
+pub(crate) fn two_consumers<T: Cargo>(new: Shared<T>, config: Config) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(config);
         items::<T>(2).into_iter().for_each(|item| push(&mut tx, item));

@@ -393,6 +393,13 @@ pub(crate) fn timed_yield() -> Duration {
     Duration::ZERO
 }
 
+/// The number of calls so far: a model has no time.
+#[cfg(feature = "literature")]
+pub(crate) fn time() -> u64 {
+    static CALLS: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+    CALLS.fetch_add(1, Ordering::Relaxed)
+}
+
 /// As in the real world.
 pub(crate) fn nap() -> bool {
     false

@@ -377,6 +377,20 @@ mod locks {
     }
 }
 
+/// The time since any moment, in units of the machine.
+#[cfg(all(feature = "std", feature = "literature"))]
+#[inline]
+pub(crate) fn time() -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: all processors of this kind have the instruction.
+    return unsafe { core::arch::x86_64::_rdtsc() };
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
+        START.get_or_init(std::time::Instant::now).elapsed().as_nanos() as u64
+    }
+}
+
 #[cfg(feature = "std")]
 pub(crate) use threads::{Parker, nap, timed_yield, yield_now};
 

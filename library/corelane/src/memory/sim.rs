@@ -517,6 +517,12 @@ pub(crate) fn timed_yield() -> Duration {
     Duration::ZERO
 }
 
+/// The time of the calling thread's core.
+#[cfg(feature = "literature")]
+pub(crate) fn time() -> u64 {
+    coherence::now().as_ps()
+}
+
 /// As in the real world.
 pub(crate) fn nap() -> bool {
     false

@@ -46,10 +46,6 @@ pub(crate) enum ConfigOption {
     Block,
     Distance,
     Exact,
-    #[cfg_attr(
-        not(feature = "literature"),
-        expect(dead_code, reason = "only relaxed queues have it")
-    )]
     Relaxation,
 }
 

@@ -26,6 +26,16 @@ impl<T> TryPushError<T> {
         matches!(self, Self::Busy(_))
     }
 
+    /// The same error, with `item`.
+    #[cfg(feature = "literature")]
+    pub(crate) fn with<U>(self, item: U) -> TryPushError<U> {
+        match self {
+            Self::Full(_) => TryPushError::Full(item),
+            Self::Busy(_) => TryPushError::Busy(item),
+            Self::Closed(_) => TryPushError::Closed(item),
+        }
+    }
+
     /// The item that was not pushed.
     pub fn into_inner(self) -> T {
         match self {

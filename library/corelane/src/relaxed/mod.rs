@@ -12,9 +12,42 @@
 //! - A queue is *k-FIFO* if each pop takes one of the k oldest items: no rank error and no delay is
 //!   k or more. [`Config::relaxation`](crate::Config::relaxation) sets k, and
 //!   [`Consumer::relaxation`](crate::Consumer::relaxation) tells it. 1-FIFO is first in, first out.
+//!
+//! # Queues to compare
+//!
+//! They need the feature `literature`.
+//!
+#![cfg_attr(feature = "literature", doc = "| queue | use it | don't use it |")]
+#![cfg_attr(feature = "literature", doc = "|---|---|---|")]
+#![cfg_attr(feature = "literature", doc = advice!(row d_cbo "relaxed::d_cbo"))]
+#![cfg_attr(all(feature = "std", feature = "literature"), doc = advice!(row multi_fifo "relaxed::multi_fifo"))]
+#![cfg_attr(feature = "literature", doc = advice!(row block_fifo "relaxed::block_fifo"))]
+#![cfg_attr(feature = "literature", doc = advice!(row bsq "relaxed::k_segment"))]
+#![cfg_attr(feature = "literature", doc = advice!(row usq "relaxed::k_segment_list"))]
+#![cfg_attr(feature = "literature", doc = advice!(row lldq "relaxed::lldq"))]
 
+#[cfg(feature = "literature")]
+pub mod block_fifo;
 mod capsule;
 pub mod cnq;
+#[cfg(feature = "literature")]
+mod counted_rings;
+#[cfg(feature = "literature")]
+pub mod d_cbo;
+#[cfg(feature = "literature")]
+pub mod k_segment;
+#[cfg(feature = "literature")]
+pub mod k_segment_list;
+#[cfg(feature = "literature")]
+pub mod lldq;
+#[cfg(all(feature = "std", feature = "literature"))]
+pub mod multi_fifo;
+#[cfg(feature = "literature")]
+mod parts;
+#[cfg(feature = "literature")]
+mod segments;
+#[cfg(feature = "literature")]
+mod single_use;
 mod tube;
 
 pub use tube::{Tube, TubeConsumer, TubeProducer, TubeShape};

@@ -70,7 +70,7 @@ use crate::unwind::drop_each;
 
 mod head_tail;
 mod in_order;
-mod mode;
+pub(crate) mod mode;
 mod relaxed_tail;
 
 pub use head_tail::{Claimed, HeadTail, Peeked};

@@ -10,7 +10,7 @@ use crate::region::Run;
 pub(super) const POSITION_BITS: u32 = 47;
 
 /// Most slots of a ring. With as many, two positions a lap apart still differ.
-pub(super) const MOST_SLOTS: usize = 1 << log_most_slots(usize::BITS);
+pub(crate) const MOST_SLOTS: usize = 1 << log_most_slots(usize::BITS);
 
 /// The logarithm of this number, where a number of slots has `bits` bits.
 pub(super) const fn log_most_slots(bits: u32) -> u32 {
@@ -19,7 +19,7 @@ pub(super) const fn log_most_slots(bits: u32) -> u32 {
 
 /// How many slots `to` is behind `from`.
 #[inline]
-pub(super) fn distance(from: u64, to: u64) -> u64 {
+pub(crate) fn distance(from: u64, to: u64) -> u64 {
     to.wrapping_sub(from) & ((1 << POSITION_BITS) - 1)
 }
 

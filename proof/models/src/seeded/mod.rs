@@ -12,6 +12,7 @@ mod latest;
 mod lease;
 mod locked;
 mod overwritten;
+mod relaxed;
 mod ring;
 mod rings;
 mod rivals;
@@ -164,6 +165,7 @@ pub fn seeded() -> Vec<Seeded> {
         broken: latest::sent_while_received::<true>,
     });
     bugs.extend(task::bugs());
+    bugs.extend(relaxed::bugs());
     bugs
 }
 
