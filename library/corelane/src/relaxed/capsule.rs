@@ -227,6 +227,8 @@ pub struct Shape {
     pub size: usize,
     /// Capsules of a group.
     pub group: usize,
+    /// Groups into which producers push, and from which consumers pop.
+    pub window: usize,
     /// The first turn, a multiple of `capsules`.
     pub first: u64,
 }

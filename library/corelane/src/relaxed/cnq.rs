@@ -15,7 +15,7 @@
 //! |---|---|
 //! | guarantee | deadlock-free, k-FIFO: a pop takes one of the k oldest items, and an item leaves before k younger ones have |
 //! | capsules | of S slots: [`Config::block`]. Without it, a group has the larger a number of capsules, up to 64, the larger k is: 4 for 256, 32 for 10,000. Best are half as many as a side has threads |
-//! | k | [`Config::relaxation`], 256 if it is not given, and at most three times the capacity. For k below 3 the queue is the tube itself |
+//! | k | [`Config::relaxation`], 256 if it is not given, and at most three times the capacity. For k below 3 one slot at a time is open: first in, first out, but slower than the tube |
 //! | capacity | as asked |
 //! | memory | slots for twice the capacity, and for four groups; a byte for each slot; at least 256 bytes for each capsule |
 //! | full | no capsule is free. Slots may be free in capsules of other producers |
@@ -122,7 +122,10 @@ pub fn queue_in_with<T: Send, Q: Tube>(config: Config) -> Built<Producer<T, Q>, 
     config.only(&[ConfigOption::Relaxation, ConfigOption::Block])?;
     let shape = shape::<T, Q>(config)?;
     let Shape { capsules, group, first, .. } = shape;
-    let (tx, rx) = Q::open(TubeShape { entries: capsules, group, first })?;
+    // All of it is too large if the tube is.
+    let bytes = size_of::<T>().max(1).saturating_mul(shape.slots());
+    let (tx, rx) = Q::open(TubeShape { entries: capsules, group, first })
+        .map_err(|_| CapacityError::OutOfMemory { bytes })?;
     let header = Header::<T, Q> {
         closed: Padded(AtomicU64::new(first)),
         finished: Padded(AtomicU64::new(first)),
@@ -143,8 +146,9 @@ fn shape<T, Q: Tube>(config: Config) -> Result<Shape, CapacityError> {
     if asked == 0 || asked > most {
         return Err(CapacityError::OutOfRange { asked, most });
     }
+    let k = config.relaxation.unwrap_or(USUAL);
     // Slots of a group.
-    let slots = (config.relaxation.unwrap_or(USUAL) / 3).clamp(1, asked);
+    let slots = (k / 3).clamp(1, asked);
     let group = match config.block {
         Some(size) => 1 << (slots / size.clamp(1, slots)).ilog2(),
         None => (1 << (slots.ilog2().saturating_sub(1) / 2)).min(MOST_IN_GROUP),
@@ -154,7 +158,7 @@ fn shape<T, Q: Tube>(config: Config) -> Result<Shape, CapacityError> {
     // third is about to be given back.
     let capsules = (2 * asked.div_ceil(size) + 4 * group).next_power_of_two();
     let first = config.first & !(capsules as u64 - 1);
-    Ok(Shape { capsules, size, group, first })
+    Ok(Shape { capsules, size, group, window: if k < 3 { 1 } else { 2 }, first })
 }
 
 /// What the handles share besides the capsules.
@@ -206,6 +210,12 @@ impl<T, Q: Tube> Side<T, Q> {
         self.slots().shape().group as u64
     }
 
+    /// Capsules of the groups into which producers push, and from which consumers pop.
+    #[inline]
+    fn window(&self) -> u64 {
+        self.group() * self.slots().shape().window as u64
+    }
+
     /// No slot of the capsule of `turn` will be claimed any more.
     fn count_closed(&self, turn: u64) {
         // Release ↔ Acquire in `close_before`: the capsule is closed.
@@ -251,7 +261,7 @@ pub struct Producer<T, Q: Tube = Faaq> {
     is_alone: Cell<bool>,
     /// Whether other producers push into the current capsule, too.
     shares: bool,
-    /// Slots that this producer has claimed in a row while it shared a capsule.
+    /// Slots that this producer has claimed since another one has claimed a slot that they share.
     row: u64,
     tube: Q::Producer,
     end: Side<T, Q>,
@@ -283,8 +293,9 @@ impl<T, Q: Tube> Producer<T, Q> {
     #[inline(always)]
     fn claim(&mut self, wanted: u64) -> Option<(u64, u64)> {
         loop {
+            let has_room = self.room > 0 && (!self.shares || self.is_free());
             let n = wanted.min(self.room);
-            if n > 0 && (!self.shares || self.is_free()) && self.advance(n) {
+            if has_room && self.advance(n) {
                 if self.room == 0 {
                     self.end.count_closed(turn_of(self.word));
                 }
@@ -315,6 +326,7 @@ impl<T, Q: Tube> Producer<T, Q> {
             true => {
                 self.word = next;
                 self.room -= n;
+                self.row += n;
             }
             // The capsule was closed, or another producer that shares it is at work.
             false => self.shares = !self.shares,
@@ -343,10 +355,12 @@ impl<T, Q: Tube> Producer<T, Q> {
             self.room = 0;
             return false;
         }
-        self.row = if claimed == self.word { self.row + 1 } else { 0 };
+        if claimed != self.word {
+            self.row = 0;
+        }
         if filled != claimed || self.row > self.size() {
             // A capsule of its own is better.
-            (self.shares, self.room) = (false, 0);
+            (self.shares, self.room, self.row) = (false, 0, 0);
             return false;
         }
         (self.word, self.room) = (claimed, self.size() - count(claimed));
@@ -373,8 +387,9 @@ impl<T, Q: Tube> Producer<T, Q> {
             return true;
         }
         let Some(turn) = self.allocate() else {
-            self.shares = self.share(shared);
-            return self.shares;
+            (self.shares, self.row) = (true, 0);
+            // Not if another producer is at work there: this call must end.
+            return self.share(shared) && self.is_free();
         };
         self.work_in(turn, word(turn));
         if self.shares {
@@ -408,7 +423,9 @@ impl<T, Q: Tube> Producer<T, Q> {
         loop {
             let number = self.tube.allocate()?;
             let turn = self.end.turn(number);
-            close_before(&self.end, (turn & !(group - 1)).wrapping_sub(group));
+            // Only groups of the window are open.
+            let after = self.end.window() - group;
+            close_before(&self.end, (turn & !(group - 1)).wrapping_sub(after));
             let begun = self.end.capsule(turn).begin(turn);
             self.tube.produce(turn);
             match begun {
@@ -429,9 +446,11 @@ impl<T, Q: Tube> Producer<T, Q> {
     /// Why `item` can't be pushed.
     #[cold]
     fn refusal(&self, item: T) -> TryPushError<T> {
-        let is_closed = self.end.peer_is_gone();
+        let (is_closed, header) = (self.end.peer_is_gone(), self.end.header());
         // Relaxed: any other value means that another call is unfinished.
-        match is_closed || self.end.header().finishing.load(Ordering::Relaxed) == 0 {
+        let is_finishing = header.finishing.load(Ordering::Relaxed) != 0;
+        let is_shared = self.open(header.shared.load(Ordering::Relaxed)).is_some();
+        match is_closed || !is_finishing && !is_shared {
             true => full(is_closed, item),
             false => TryPushError::Busy(item),
         }
@@ -622,7 +641,10 @@ impl<T, Q: Tube> Consumer<T, Q> {
                 continue;
             }
             if self.ahead.is_some() || self.reserve() {
-                match self.ahead.take_if(|turn| is_within(*turn, start, self.end.group())) {
+                match self
+                    .ahead
+                    .take_if(|turn| is_before(*turn, start.wrapping_add(self.end.window())))
+                {
                     Some(turn) if self.linger(turn) => return Ok(()),
                     Some(_) => continue,
                     None if waits < WAITS => {
@@ -659,7 +681,7 @@ impl<T, Q: Tube> Consumer<T, Q> {
         let group = self.end.group();
         // Not all consumers begin with the same capsule.
         let first = self.index as u64;
-        let mut turns = (0..2 * group).map(|i| {
+        let mut turns = (0..self.end.window()).map(|i| {
             start.wrapping_add(i & group).wrapping_add(first.wrapping_add(i) & (group - 1))
         });
         turns.any(|turn| matches!(self.look(turn), Look::Items { .. }))
@@ -730,12 +752,6 @@ impl<T, Q: Tube> Consumer<T, Q> {
     }
 }
 
-/// Whether items may leave from `turn`, while the group that starts at `start` is the first that is
-/// not finished.
-fn is_within(turn: u64, start: u64, group: u64) -> bool {
-    is_before(turn, start.wrapping_add(2 * group))
-}
-
 impl<T, Q: Tube> queue::Consumer for Consumer<T, Q> {
     type Item = T;
 
@@ -761,7 +777,8 @@ impl<T, Q: Tube> queue::Consumer for Consumer<T, Q> {
     answered_by!(closed: end);
 
     fn relaxation(&self) -> usize {
-        3 * self.end.slots().shape().group * self.end.slots().shape().size
+        let Shape { group, size, window, .. } = self.end.slots().shape();
+        if window == 1 { group * size } else { 3 * group * size }
     }
 
     /// Visits all capsules.
