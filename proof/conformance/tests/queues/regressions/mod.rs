@@ -199,6 +199,7 @@ fn the_table_is_right() {
 fn memory_never_returned_after_a_burst() {
     use corelane::line_ring::LineRing;
     use corelane::list::{linked::Dspsc, michael_scott::Msq};
+    use corelane::relaxed::k_segment_list::Usq;
     use corelane::rings::{lcrq::LcrqAny, lprq::Lprq};
     use corelane::segmented::Uspsc;
 
@@ -212,6 +213,7 @@ fn memory_never_returned_after_a_burst() {
     // Both handles are in the last ring, and no other ring is kept.
     leaks::burst::<Lprq>(|_| 0);
     leaks::burst::<LcrqAny>(|_| 0);
+    leaks::burst::<Usq>(|_| 0);
     // The ring of each idle handle: 1024 slots of two words, and a few words more.
     let rings = |n: isize| n * (1024 * 16 + 1024);
     leaks::burst_beside_idle_handles::<Lprq>(rings(2));
@@ -231,6 +233,7 @@ fn retired_nodes(hazards: isize) -> isize {
 #[test]
 fn out_of_memory() {
     use corelane::list::{linked::Dspsc, michael_scott::Msq};
+    use corelane::relaxed::k_segment_list::Usq;
     use corelane::rings::{lcrq::LcrqAny, lprq::Lprq};
     use corelane::segmented::Uspsc;
 
@@ -239,12 +242,14 @@ fn out_of_memory() {
     leaks::out_of_memory::<Msq>();
     leaks::out_of_memory::<Lprq>();
     leaks::out_of_memory::<LcrqAny>();
+    leaks::out_of_memory::<Usq>();
 }
 
 /// Dropped handles leave no memory that grows with their number.
 #[test]
 fn memory_never_returned_of_handles() {
     use corelane::list::michael_scott::Msq;
+    use corelane::relaxed::k_segment_list::Usq;
     use corelane::rings::{lcrq::LcrqAny, lprq::Lprq};
 
     // A record for each hazard that existed at the same time.
@@ -252,6 +257,7 @@ fn memory_never_returned_of_handles() {
     leaks::handles_come_and_go::<Msq>(records(3) + retired_nodes(3 + 3 * leaks::AT_ONCE));
     leaks::handles_come_and_go::<Lprq>(records(2));
     leaks::handles_come_and_go::<LcrqAny>(records(2));
+    leaks::handles_come_and_go::<Usq>(records(2));
 }
 
 /// No queue is made without memory: queues between one producer and one consumer, and bounded
