@@ -181,11 +181,11 @@ fn count<T>(segment: &mut Hazard<Segment<T>>, header: &Header<T>) -> usize {
         let head = segment.node();
         let mut len = look(&segment.get().slots, LAP).full;
         while let Some(next) = segment.get().next() {
+            if len > MOST_COUNTED {
+                return len;
+            }
             // SAFETY: a segment behind `head` is retired only after `head` has moved past it.
-            if len > MOST_COUNTED || !unsafe { segment.follow(next, &header.head, head) } {
-                if len > MOST_COUNTED {
-                    return len;
-                }
+            if !unsafe { segment.follow(next, &header.head, head) } {
                 continue 'again;
             }
             len += look(&segment.get().slots, LAP).full;
