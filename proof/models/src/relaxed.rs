@@ -6,6 +6,7 @@ use loom::sync::atomic::{AtomicBool, Ordering};
 use crate::explore::{explore, explore_shared, tiny};
 use crate::item::{Cargo, Number, Ticket};
 use crate::queue::{Another, Shared, SharedSubject};
+use crate::rings::{of_list, producer_comes};
 use crate::shared::{
     all_are_there, are_equal, attempt, attempts, drain, false_empty, items, join, look,
     pop_to_the_end, push, start, take, two_consumers, two_consumers_and_one_item,
@@ -22,7 +23,9 @@ pub(crate) fn of_queue(subject: SharedSubject<Ticket, Number>) -> Vec<Model> {
         of.model("pushed_while_popped", move || pushed_while_popped(tickets, tiny(2))),
         of.model("two_producers", move || two_producers(tickets)),
         of.model("false_empty", move || false_empty(tickets)),
-        of.model("false_empty_between_two", move || false_empty_between_two(tickets)),
+        of.model("false_empty_between_two", move || {
+            false_empty_between_two(tickets, tiny(2), |_| ())
+        }),
         of.model("two_consumers", move || two_consumers(tickets, tiny(2))),
         of.model("two_consumers_and_one_item", move || two_consumers_and_one_item(tickets)),
         of.model("closed_while_popped", move || closed_while_popped(tickets)),
@@ -34,7 +37,29 @@ pub(crate) fn of_queue(subject: SharedSubject<Ticket, Number>) -> Vec<Model> {
             of.model("filled_while_popped", move || filled_while_popped(tickets)),
             of.model("two_in_a_slot", move || two_in_a_slot(tickets)),
             of.model("false_full_behind_pops", move || false_full_behind_pops(tickets)),
+            of.model("false_full_between_two", move || false_full_between_two(tickets)),
         ]);
+    }
+    match of.info.id {
+        "usq" => {
+            models.extend(of_list(of, tickets).into_iter().filter(|model| {
+                // It would change a hazard more often than loom remembers.
+                model.name != "late_counts"
+            }));
+            models.extend([
+                of.model("producer_comes", move || producer_comes(tickets)),
+                of.model("left_by_another", move || left_by_another(tickets)),
+                of.model("helped_by_a_consumer", move || helped_by_a_consumer(tickets)),
+            ]);
+        }
+        "bsq" => models.extend([
+            of.model("head_moved_by_another", move || {
+                let moves_head = |rx: &mut BoxedConsumer<Ticket>| _ = rx.is_empty();
+                false_empty_between_two(tickets, tiny(2).relaxation(1), moves_head)
+            }),
+            of.model("tail_moved_by_another", move || tail_moved_by_another(tickets)),
+        ]),
+        _ => {}
     }
     models
 }
@@ -103,34 +128,115 @@ fn dropped_while_pushed<T: Cargo>(new: Shared<T>) -> Exploration {
 
 /// There are two items. One consumer pops one of them after both were pushed. The other consumer
 /// starts after the first push. There is always an item, so no pop says empty.
-fn false_empty_between_two<T: Cargo>(new: Shared<T>) -> Exploration {
+fn false_empty_between_two<T: Cargo>(
+    new: Shared<T>,
+    config: Config,
+    after: fn(&mut BoxedConsumer<T>),
+) -> Exploration {
     explore_shared(move || {
-        let (mut tx, rx) = new(tiny(2));
+        let (mut tx, rx) = new(config);
         let mut items = items::<T>(2).into_iter();
         push(&mut tx, items.next().expect("one"));
         let all = loom::sync::Arc::new(AtomicBool::new(false));
         let (mut one, mut other) = (rx.another(), rx.another());
         let hear = all.clone();
-        let is_there = |rx: &mut BoxedConsumer<T>| {
-            let popped = rx.try_pop().map(|_| ());
-            assert!(matches!(popped, Ok(()) | Err(TryPopError::Busy)), "an item is there");
-        };
         let threads = [
             // The handles are dropped after the threads have ended: a drop has steps, too.
             start(move || {
-                if hear.load(Ordering::Acquire) {
-                    is_there(&mut one);
+                if hear.load(Ordering::Acquire) && finds_one(&mut one) {
+                    after(&mut one);
                 }
                 one
             }),
             start(move || {
-                is_there(&mut other);
+                finds_one(&mut other);
                 other
             }),
         ];
         push(&mut tx, items.next().expect("another"));
         all.store(true, Ordering::Release);
         join(threads);
+    })
+}
+
+/// Pops, while there is always an item. Returns whether the queue wasn't busy.
+fn finds_one<T: Cargo>(rx: &mut BoxedConsumer<T>) -> bool {
+    let popped = rx.try_pop().map(|_| ());
+    assert!(matches!(popped, Ok(()) | Err(TryPopError::Busy)), "an item is there");
+    popped.is_ok()
+}
+
+/// A producer fills a segment and moves the tail on. Another one pushes into the next segment, and
+/// then the first item is popped. There is always an item.
+fn tail_moved_by_another<T: Cargo>(new: Shared<T>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, mut rx) = new(tiny(4).relaxation(2));
+        let mut items = items::<T>(3).into_iter();
+        push(&mut tx, items.next().expect("one"));
+        let (second, third) = (items.next().expect("two"), items.next().expect("three"));
+        let (mut other_tx, mut other_rx) = (tx.another(), rx.another());
+        let threads = [
+            // The handles are dropped after the threads have ended: a drop has steps, too.
+            start(move || {
+                push(&mut tx, second);
+                tx.is_full();
+                (tx, None)
+            }),
+            start(move || {
+                push(&mut other_tx, third);
+                look(&mut other_rx, 1);
+                (other_tx, Some(other_rx))
+            }),
+        ];
+        finds_one(&mut rx);
+        join(threads);
+    })
+}
+
+/// All items of the first segment are taken. Another thread appends a segment and leaves the first
+/// one, while a consumer looks for an item. The consumer learns of the new segment only from
+/// `head`.
+fn left_by_another<T: Cargo>(new: Shared<T>) -> Exploration {
+    explore(move || {
+        let (mut tx, mut rx) = new(tiny(1));
+        let mut items = items::<T>(2).into_iter();
+        push(&mut tx, items.next().expect("there are two"));
+        let mut other = rx.another();
+        assert_eq!(look(&mut rx, 1), [0]);
+        let thread = start(move || {
+            items.for_each(|item| push(&mut tx, item));
+            // The handles are dropped after the threads have ended: a drop has steps, too.
+            (look(&mut other, 1), other, tx)
+        });
+        let mut numbers = look(&mut rx, 1);
+        let (more, _other, _tx) = join([thread]).remove(0);
+        numbers.extend(more);
+        numbers.extend(drain(&mut rx));
+        assert_eq!(numbers, [1]);
+    })
+}
+
+/// All items of the first segment are taken, and a producer appends a segment. A consumer moves
+/// `tail` there, and another producer learns of the segment only from `tail`.
+fn helped_by_a_consumer<T: Cargo>(new: Shared<T>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, mut rx) = new(tiny(1));
+        let mut items = items::<T>(3).into_iter();
+        push(&mut tx, items.next().expect("there are three"));
+        assert_eq!(look(&mut rx, 1), [0]);
+        let (second, third) = (items.next().expect("two"), items.next().expect("three"));
+        let mut other_tx = tx.another();
+        let producer = start(move || {
+            push(&mut other_tx, second);
+            // The handles are dropped after the threads have ended: a drop has steps, too.
+            (Vec::new(), None, Some(other_tx))
+        });
+        let consumer = start(move || (look(&mut rx, 1), Some(rx), None));
+        push(&mut tx, third);
+        let [(_, _, _tx), (mut numbers, rx, _)] =
+            join([producer, consumer]).try_into().ok().expect("two threads");
+        numbers.extend(drain(&mut rx.expect("the consumer's")));
+        are_equal(numbers, vec![1, 2]);
     })
 }
 
@@ -194,6 +300,39 @@ pub(crate) fn two_in_a_slot<T: Cargo>(new: Shared<T>) -> Exploration {
         popped.extend(drain(&mut rx));
         let pushed = [(0, is_first), (1, is_in)].into_iter().filter(|(_, is_in)| *is_in);
         are_equal(popped, pushed.map(|(number, _)| number).collect());
+    })
+}
+
+/// The queue has one item less than fit. One thread pops an item and pushes another. So there is
+/// always room for one more.
+fn false_full_between_two<T: Cargo>(new: Shared<T>) -> Exploration {
+    explore(move || {
+        let (mut tx, mut rx) = new(tiny(2));
+        let mut items = items::<T>(tx.capacity() as u64 + 1);
+        let [one, other] = [(); 2].map(|()| items.pop().expect("there are some"));
+        let mut pushed = attempts(&mut tx, items.into_iter());
+        // With the random numbers of these handles, both threads come to all sub-queues.
+        let mut other_tx = tx.another().another();
+        let mut tx = tx.another();
+        let thread = start(move || {
+            let popped = look(&mut rx, 1);
+            // The handles are dropped after the threads have ended: a drop has steps, too.
+            let pushed = if popped.is_empty() {
+                vec![]
+            } else {
+                attempts(&mut other_tx, [other].into_iter())
+            };
+            (popped, pushed, rx, other_tx)
+        });
+        let number = one.number();
+        match tx.try_push(one) {
+            Ok(()) => pushed.push(number),
+            Err(error) => assert!(matches!(error, TryPushError::Busy(_)), "there is room"),
+        }
+        let (mut popped, more, mut rx, _other_tx) = join([thread]).remove(0);
+        pushed.extend(more);
+        popped.extend(drain(&mut rx));
+        are_equal(popped, pushed);
     })
 }
 

@@ -13,7 +13,7 @@ use loom::sync::atomic::{AtomicBool, Ordering};
 use crate::explore::{explore_shared, explore_twice_preempted, tiny};
 use crate::hazard;
 use crate::item::{Cargo, Number, Ticket};
-use crate::queue::{Another, Shared, SharedSubject};
+use crate::queue::{Another, Of, Shared, SharedSubject};
 use crate::shared::{
     all_are_there, are_equal, attempts, drain, items, join, look, models_where_all_fits, push,
     start, two_producers_of,
@@ -44,7 +44,14 @@ pub(crate) fn models() -> Vec<Model> {
 pub(crate) fn of_queue(subject: SharedSubject<Ticket, Number>) -> Vec<Model> {
     let SharedSubject { of, tickets, .. } = subject;
     let mut models = models_where_all_fits(subject);
-    models.extend([
+    models.extend(of_list(of, tickets));
+    models
+}
+
+/// Models of threads that move from one ring, node or segment of a list to the next. Each has room
+/// for one item.
+pub(crate) fn of_list(of: Of, tickets: Shared<Ticket>) -> Vec<Model> {
+    vec![
         of.model("pushed_while_another_is_hung", move || pushed_while_another_is_hung(tickets)),
         of.model("left_by_two", move || left_by_two(tickets)),
         of.model("late_producer", move || late_producer(tickets)),
@@ -54,8 +61,7 @@ pub(crate) fn of_queue(subject: SharedSubject<Ticket, Number>) -> Vec<Model> {
         of.model("handles_come_and_go", move || handles_come_and_go(tickets)),
         of.model("consumers_go", move || consumers_go(tickets)),
         of.model("teardown_races_push", move || teardown_races_push(tickets)),
-    ]);
-    models
+    ]
 }
 
 /// Models of rings whose threads get a position and then meet in its slot.
@@ -340,7 +346,7 @@ fn two_pops_too_many<T: Cargo>(new: Shared<T>) -> Exploration {
 
 /// A new handle starts in the ring that another producer has just appended: the ring is
 /// initialized.
-fn producer_comes<T: Cargo>(new: Shared<T>) -> Exploration {
+pub(crate) fn producer_comes<T: Cargo>(new: Shared<T>) -> Exploration {
     explore_shared(move || {
         let (mut tx, mut rx) = new(tiny(2));
         let late = tx.another();

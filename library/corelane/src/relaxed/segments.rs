@@ -205,7 +205,8 @@ impl<T> Side<T> {
 
     /// The number of the segment that is being filled.
     pub(super) fn tail(&self) -> u64 {
-        // Acquire ↔ Release in `move_on`: no slot of an earlier segment is free.
+        // Acquire ↔ Release in `move_on`: no slot of an earlier segment is free. A consumer that
+        // learns of an item in the next segment must know this, too. No model shows it.
         self.header().tail.load(Ordering::Acquire)
     }
 
