@@ -234,7 +234,7 @@ fn helped_by_a_consumer<T: Cargo>(new: Shared<T>) -> Exploration {
         let consumer = start(move || (look(&mut rx, 1), Some(rx), None));
         push(&mut tx, third);
         let [(_, _, _tx), (mut numbers, rx, _)] =
-            join([producer, consumer]).try_into().ok().expect("two threads");
+            join([producer, consumer]).try_into().expect("two threads");
         numbers.extend(drain(&mut rx.expect("the consumer's")));
         are_equal(numbers, vec![1, 2]);
     })
