@@ -54,6 +54,7 @@ mod block;
 mod bytes;
 mod channel;
 mod chunks;
+mod cnq;
 mod explore;
 mod faaq;
 mod fast_forward;
@@ -312,6 +313,10 @@ fn by_registry() -> Vec<Model> {
         };
         (shared any $id:ident: $queue:ty) => {
             models.extend(of_shared(SharedSubject::new::<$queue>()));
+        };
+        (relaxed any cnq: $queue:ty) => {
+            models.extend(relaxed::of_queue(SharedSubject::new::<$queue>()));
+            models.extend(cnq::models(SharedSubject::new::<$queue>()));
         };
         (relaxed any lldq: $queue:ty) => {
             let models_of_all = relaxed::of_queue(SharedSubject::new::<$queue>());

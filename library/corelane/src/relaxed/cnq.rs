@@ -156,7 +156,8 @@ fn shape<T, Q: Tube>(config: Config) -> Result<Shape, CapacityError> {
     let size = config.block.unwrap_or(slots / group).clamp(1, (slots / group).min(MOST_SLOTS));
     // Producers may leave half of the slots unfilled. Consumers are up to two groups behind, and a
     // third is about to be given back.
-    let capsules = (2 * asked.div_ceil(size) + 4 * group).next_power_of_two();
+    let (parts, behind) = (limit(2, 1) as usize, limit(4, 3) as usize);
+    let capsules = (parts * asked.div_ceil(size) + behind * group).next_power_of_two();
     let first = config.first & !(capsules as u64 - 1);
     Ok(Shape { capsules, size, group, window: if k < 3 { 1 } else { 2 }, first })
 }

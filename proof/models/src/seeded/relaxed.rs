@@ -15,6 +15,12 @@ use crate::shared::two_consumers_and_one_item;
 pub(super) fn bugs() -> Vec<Seeded> {
     vec![
         Seeded {
+            queue: "cnq",
+            bug: "claims a slot although the capsule was closed",
+            sound: closed_while_claimed::<false>,
+            broken: closed_while_claimed::<true>,
+        },
+        Seeded {
             queue: "d-cbo",
             bug: "says empty when it has looked at each sub-queue once",
             sound: moved_behind_a_look::<false>,
@@ -57,6 +63,28 @@ pub(super) fn bugs() -> Vec<Seeded> {
             broken: left_while_filled::<true>,
         },
     ]
+}
+
+/// A producer claims a slot while another thread closes the capsule. A consumer takes the items
+/// that were claimed before.
+fn closed_while_claimed<const BROKEN: bool>() -> Exploration {
+    const CLOSED: u64 = 1 << 16;
+    explore(|| {
+        let claimed = Arc::new(AtomicU64::new(0));
+        let other = claimed.clone();
+        let claim = move || match BROKEN {
+            true => {
+                let is_open = other.load(Relaxed) & CLOSED == 0;
+                if is_open {
+                    other.fetch_add(1, Relaxed);
+                }
+                is_open
+            }
+            false => other.compare_exchange(0, 1, Relaxed, Relaxed).is_ok(),
+        };
+        let (is_pushed, taken) = both(claim, || claimed.fetch_or(CLOSED, Relaxed));
+        assert_eq!(taken, u64::from(is_pushed), "no consumer comes back to the capsule");
+    })
 }
 
 /// No bug.
