@@ -1,8 +1,16 @@
 //! `cnq`: capsules that are closed, shared, left and used again (paper 3, ch. 3).
 
-use corelane_loom::{BoxedProducer, Config};
+use std::alloc::{Layout, alloc, dealloc};
+use std::ptr::NonNull;
 
-use crate::explore::explore_shared;
+use corelane_loom::memory::Ordering::Relaxed;
+use corelane_loom::relaxed::capsule::{
+    Begun, Capsule, Capsules, FINISHED, RESERVED, Shape, Slots, word,
+};
+use corelane_loom::{BoxedProducer, Config};
+use loom::sync::Arc;
+
+use crate::explore::{both, explore, explore_shared};
 use crate::item::{Cargo, Number, Ticket};
 use crate::queue::{Another, Shared, SharedSubject};
 use crate::shared::{all_are_there, attempts, drain, items, join, look, push, start};
@@ -14,8 +22,8 @@ pub(crate) fn models(subject: SharedSubject<Ticket, Number>) -> Vec<Model> {
         of.model("closed_by_another", move || closed_by_another(tickets)),
         of.model("left_to_another", move || left_to_another(tickets)),
         of.model("another_comes_to_share", move || another_comes_to_share(tickets)),
-        of.model("finished_by_two", move || finished_by_two(tickets)),
-        of.model("read_when_used_again", move || read_when_used_again(tickets)),
+        of.model("finished_by_two", finished_by_two),
+        of.model("read_when_used_again", read_when_used_again),
         of.model("popped_while_filled", move || popped_while_filled(tickets)),
     ]
 }
@@ -78,46 +86,103 @@ fn another_comes_to_share<T: Cargo>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// Two consumers take the last items of a group, and both find it finished. Meanwhile its capsule
-/// may be used again.
-fn finished_by_two<T: Cargo>(new: Shared<T>) -> Exploration {
-    explore_shared(move || {
-        let (mut tx, mut rx) = new(capsules(1, 1));
-        let mut items = items::<T>(5).into_iter();
-        push(&mut tx, items.next().expect("there are five"));
-        let mut other = rx.another();
-        let thread = start(move || (look(&mut other, 1), other));
-        let mut numbers = look(&mut rx, 1);
-        let mut pushed = 1;
-        for item in items {
-            pushed += attempts(&mut tx, [item].into_iter()).len() as u64;
-            numbers.extend(look(&mut rx, 1));
+/// A capsule with a slot, which is used again and again.
+struct Single {
+    capsules: Capsules<u64>,
+    memory: [(NonNull<u8>, Layout); 2],
+}
+
+// SAFETY: the models' threads take the steps that the algorithm allows, or are seen to race.
+unsafe impl Send for Single {}
+// SAFETY: as above.
+unsafe impl Sync for Single {}
+
+impl Single {
+    const SHAPE: Shape = Shape { capsules: 1, size: 1, group: 1, window: 2, first: 0 };
+
+    /// In turn 0, with an item that a consumer has claimed.
+    fn popped() -> Arc<Self> {
+        let layouts =
+            [Capsules::<u64>::variables(Self::SHAPE), Capsules::<u64>::slots(Self::SHAPE)];
+        let memory = layouts.map(|layout| {
+            let layout = layout.expect("it is small");
+            // SAFETY: the layout has a size.
+            let start = NonNull::new(unsafe { alloc(layout) });
+            (start.expect("there is memory"), layout)
+        });
+        // SAFETY: the memory has these layouts, and nothing else uses it.
+        let capsules = unsafe { Capsules::init(memory[0].0, memory[1].0, Self::SHAPE) };
+        let this = Arc::new(Self { capsules, memory });
+        assert_eq!(this.capsule().begin(0), Begun::Open);
+        this.capsule().written.claimed.store(word(0) + 1, Relaxed);
+        this.write();
+        this.capsule().written.filled.store(word(0) + 1, Relaxed);
+        this.capsule().popped.store(word(0) + 1, Relaxed);
+        this
+    }
+
+    fn capsule(&self) -> Capsule<'_> {
+        self.capsules.at(0)
+    }
+
+    fn write(&self) {
+        // SAFETY: loom finds concurrent accesses.
+        unsafe { self.capsules.cells().write(0, 7) };
+    }
+
+    fn read(&self) {
+        // SAFETY: as in `write`.
+        assert_eq!(unsafe { self.capsules.cells().read(0) }, 7);
+    }
+}
+
+impl Drop for Single {
+    fn drop(&mut self) {
+        // SAFETY: the array is not used any more, and its memory comes from `popped`.
+        unsafe {
+            self.capsules.finish();
+            self.memory.iter().for_each(|(start, layout)| dealloc(start.as_ptr(), *layout));
         }
-        let (more, _other) = join([thread]).remove(0);
-        numbers.extend(more);
-        numbers.extend(drain(&mut rx));
-        all_are_there(numbers, pushed);
+    }
+}
+
+/// A consumer is reading an item, while a producer comes to its slot in the next turn.
+fn read_when_used_again() -> Exploration {
+    explore(|| {
+        let single = Single::popped();
+        let other = single.clone();
+        let read = move || {
+            other.read();
+            other.capsule().is_read(0);
+        };
+        both(read, || {
+            if single.capsule().begin(1) == Begun::Open {
+                single.write();
+            }
+        });
     })
 }
 
-/// A consumer is reading an item, while others empty the queue, and a producer comes to its slot
-/// again.
-fn read_when_used_again<T: Cargo>(new: Shared<T>) -> Exploration {
-    explore_shared(move || {
-        let (mut tx, mut rx) = new(capsules(2, 1));
-        let mut items = items::<T>(6).into_iter();
-        push(&mut tx, items.next().expect("there are six"));
-        let mut other = rx.another();
-        let thread = start(move || (look(&mut other, 1), other));
-        let (mut numbers, mut pushed) = (Vec::new(), 1);
-        for item in items {
-            pushed += attempts(&mut tx, [item].into_iter()).len() as u64;
-            numbers.extend(look(&mut rx, 1));
-        }
-        let (more, _other) = join([thread]).remove(0);
-        numbers.extend(more);
-        numbers.extend(drain(&mut rx));
-        all_are_there(numbers, pushed);
+/// Two consumers find a capsule finished. One of them sets the flag, and the capsule is used again.
+fn finished_by_two() -> Exploration {
+    explore(|| {
+        let single = Single::popped();
+        single.read();
+        single.capsule().is_read(0);
+        assert!(!single.capsule().set(0, RESERVED), "it is the first flag");
+        let other = single.clone();
+        let (theirs, mine) = both(
+            move || other.capsule().set(0, FINISHED),
+            || {
+                let is_last = single.capsule().set(0, FINISHED);
+                if is_last {
+                    assert_eq!(single.capsule().begin(1), Begun::Open);
+                }
+                is_last
+            },
+        );
+        assert!(theirs != mine, "one of them has finished it");
+        assert!(theirs || single.capsule().popped.load(Relaxed) == word(1));
     })
 }
 

@@ -6,7 +6,8 @@ use core::ptr::NonNull;
 
 use crate::memory::{AtomicBool, AtomicU64, Cells, Ordering, is_before};
 use crate::pad::{APART, Padded};
-use crate::region::{Slots, array};
+pub use crate::region::Slots;
+use crate::region::array;
 
 /// Bits of a word below the turn: the count, and two flags.
 const TURN_AT: u32 = 18;
@@ -256,6 +257,7 @@ impl Shape {
 }
 
 /// Capsules in a region, and their slots.
+#[allow(missing_debug_implementations, reason = "public only for the models")]
 pub struct Capsules<T> {
     base: NonNull<u8>,
     /// Bytes from one capsule to the next.

@@ -28,7 +28,9 @@
 
 #[cfg(feature = "literature")]
 pub mod block_fifo;
-mod capsule;
+/// Public for the models, which take its steps one by one; not for use, and not stable.
+#[doc(hidden)]
+pub mod capsule;
 pub mod cnq;
 #[cfg(feature = "literature")]
 mod counted_rings;
