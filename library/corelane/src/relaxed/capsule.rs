@@ -144,7 +144,7 @@ impl Capsule<'_> {
             used_slots.iter().for_each(|slot| slot.store(false, Ordering::Relaxed));
         }
         self.popped.store(word(turn), Ordering::Relaxed);
-        filled.store(word(turn), Ordering::Relaxed);
+        filled.store(word(turn), Ordering::Release);
         let begun = if is_free { word(turn) } else { word(turn) | CLOSED };
         // Release ↔ Acquire in `look`: the words of this turn.
         let is_changed = !is_of(before, turn)
@@ -204,7 +204,7 @@ impl Capsule<'_> {
         let mut found = self.popped.load(Ordering::Relaxed);
         while is_of(found, turn) && found & flag == 0 {
             let new = found | flag;
-            match self.popped.compare_exchange(found, new, Ordering::Relaxed, Ordering::Relaxed) {
+            match self.popped.compare_exchange(found, new, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return new & BOTH == BOTH,
                 Err(now) => found = now,
             }

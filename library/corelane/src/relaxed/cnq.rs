@@ -379,14 +379,14 @@ impl<T, Q: Tube> Producer<T, Q> {
     fn enter(&mut self) -> bool {
         self.is_alone.set(self.end.is_only());
         self.room = 0;
-        if self.is_alone.get() {
-            self.shares = false;
-        }
         // Relaxed, here and below: `claimed` and `filled` order what producers did.
         let shared = self.end.header().shared.load(Ordering::Relaxed);
-        if self.shares && self.share(shared) {
+        let is_alone = self.is_alone.get();
+        if (self.shares || is_alone) && self.share(shared) {
+            self.shares = !is_alone;
             return true;
         }
+        self.shares &= !is_alone;
         let Some(turn) = self.allocate() else {
             (self.shares, self.row) = (true, 0);
             // Not if another producer is at work there: this call must end.
@@ -517,7 +517,11 @@ impl<T, Q: Tube> queue::Producer for Producer<T, Q> {
 
     /// Enters another capsule, if the current one is full.
     fn is_full(&mut self) -> bool {
-        let has_room = self.room > 0 && (!self.shares || self.is_free());
+        let has_room = self.room > 0
+            && match self.shares {
+                true => self.is_free(),
+                false => self.open(turn_of(self.word)) == Some(self.word),
+            };
         !has_room && !self.enter()
     }
 
@@ -788,6 +792,12 @@ impl<T, Q: Tube> queue::Consumer for Consumer<T, Q> {
     }
 
     fn is_empty(&mut self) -> bool {
+        if self.left > 0 {
+            let found = self.end.slots().at(self.index).popped.load(Ordering::Relaxed);
+            if found != self.word {
+                self.catch_up(found);
+            }
+        }
         self.left == 0 && self.find().is_err()
     }
 
@@ -835,16 +845,16 @@ impl<T, Q: Tube> Clone for Consumer<T, Q> {
 impl<T, Q: Tube> Drop for Producer<T, Q> {
     /// Leaves its own capsule to producers that share one, or closes it.
     fn drop(&mut self) {
-        if self.room == 0 || self.shares {
-            return;
-        }
         let (shared, turn) = (&self.end.header().shared, self.end.turn(self.index as u64));
         let before = shared.load(Ordering::Relaxed);
+        if self.room == 0 || self.shares || before == turn || self.open(turn) != Some(self.word) {
+            return;
+        }
         let is_left = self.open(before).is_none()
             // Relaxed, both: as in `enter`.
             && shared.compare_exchange(before, turn, Ordering::Relaxed, Ordering::Relaxed).is_ok();
         if !is_left {
-            close(&self.end, turn_of(self.word));
+            close(&self.end, turn);
         }
     }
 }
