@@ -144,6 +144,7 @@ impl Capsule<'_> {
             used_slots.iter().for_each(|slot| slot.store(false, Ordering::Relaxed));
         }
         self.popped.store(word(turn), Ordering::Relaxed);
+        // Release ↔ Acquire in `Producer::is_free`: the slots are free, and which capsules are closed.
         filled.store(word(turn), Ordering::Release);
         let begun = if is_free { word(turn) } else { word(turn) | CLOSED };
         // Release ↔ Acquire in `look`: the words of this turn.
@@ -204,6 +205,8 @@ impl Capsule<'_> {
         let mut found = self.popped.load(Ordering::Relaxed);
         while is_of(found, turn) && found & flag == 0 {
             let new = found | flag;
+            // Acquire and Release ↔ each other, and Release ↔ Acquire in `look`: the thread that sets
+            // the second flag knows what the thread that set the first one knew.
             match self.popped.compare_exchange(found, new, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return new & BOTH == BOTH,
                 Err(now) => found = now,

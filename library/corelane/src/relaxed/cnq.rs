@@ -21,7 +21,7 @@
 //! | full | no capsule is free. Slots may be free in capsules of other producers |
 //! | empty | each item that was inside during the whole call has been popped. There may have been another item at each moment |
 //! | a stopped thread | outside a call it keeps nothing. In a push it keeps one slot: pops of later items from its capsule say busy, and pops of all items two groups behind it. In a call that enters the next capsule it is in the way as in the tube |
-//! | handles | at most 65,536 a side; cloning one more panics |
+//! | handles | at most 65,535 a side; cloning one more panics |
 //! | operations | a push or pop needs one compare-and-swap, on a line that only the other side's thread of the same capsule reads. The only handle of a side needs none. In addition a capsule needs what an item needs in the tube |
 //! | paper | J. Wang: *High Performance and Dependable Asynchronous Communication on Multi-Core Systems* (2024), ch. 3 |
 //!
@@ -83,7 +83,8 @@ use crate::queue::config::ConfigOption;
 use crate::queue::{
     self, Built, CapacityError, Config, TryPopError, TryPushError, answered_by, full, handles,
 };
-use crate::region::{End, State, ends, most_slots};
+use crate::region::{End, Slots, State, ends, most_slots};
+use crate::spin::Retries;
 use crate::unwind::drop_each;
 
 /// The k of a queue that is not told.
@@ -124,8 +125,11 @@ pub fn queue_in_with<T: Send, Q: Tube>(config: Config) -> Built<Producer<T, Q>, 
     let Shape { capsules, group, first, .. } = shape;
     // All of it is too large if the tube is.
     let bytes = size_of::<T>().max(1).saturating_mul(shape.slots());
-    let (tx, rx) = Q::open(TubeShape { entries: capsules, group, first })
-        .map_err(|_| CapacityError::OutOfMemory { bytes })?;
+    let too_large = CapacityError::OutOfMemory { bytes };
+    if Capsules::<T>::variables(shape).is_err() || Capsules::<T>::slots(shape).is_err() {
+        return Err(too_large);
+    }
+    let (tx, rx) = Q::open(TubeShape { entries: capsules, group, first }).map_err(|_| too_large)?;
     let header = Header::<T, Q> {
         closed: Padded(AtomicU64::new(first)),
         finished: Padded(AtomicU64::new(first)),
@@ -446,7 +450,7 @@ impl<T, Q: Tube> Producer<T, Q> {
 
     /// Why `item` can't be pushed.
     #[cold]
-    fn refusal(&self, item: T) -> TryPushError<T> {
+    fn refusal<I>(&self, item: I) -> TryPushError<I> {
         let (is_closed, header) = (self.end.peer_is_gone(), self.end.header());
         // Relaxed: any other value means that another call is unfinished.
         let is_finishing = header.finishing.load(Ordering::Relaxed) != 0;
@@ -529,9 +533,15 @@ impl<T, Q: Tube> queue::Producer for Producer<T, Q> {
     where
         T: Copy,
     {
+        let mut retries = Retries::default();
         let mut rest = items;
         while !rest.is_empty() {
-            let Some((slot, n)) = self.claim(rest.len() as u64) else { break };
+            let Some((slot, n)) = self.claim(rest.len() as u64) else {
+                match retries.again(matches!(self.refusal(()), TryPushError::Busy(()))) {
+                    true => continue,
+                    false => break,
+                }
+            };
             let (now, later) = rest.split_at(n as usize);
             let capsules = self.end.slots();
             for (item, slot) in now.iter().zip(slot..) {
@@ -640,10 +650,10 @@ impl<T, Q: Tube> Consumer<T, Q> {
             // Acquire ↔ Release in `finish`: all that was popped before.
             let start = self.end.header().finished.load(Ordering::Acquire);
             if self.is_done(start) {
-                if !self.finish(start) {
-                    return Err(TryPopError::Busy);
+                if self.finish(start) {
+                    continue;
                 }
-                continue;
+                return if self.search(start) { Ok(()) } else { Err(TryPopError::Busy) };
             }
             if self.ahead.is_some() || self.reserve() {
                 match self
@@ -652,7 +662,7 @@ impl<T, Q: Tube> Consumer<T, Q> {
                 {
                     Some(turn) if self.linger(turn) => return Ok(()),
                     Some(_) => continue,
-                    None if waits < WAITS => {
+                    None if waits != WAITS => {
                         waits += 1;
                         pause(4);
                         continue;
@@ -708,7 +718,7 @@ impl<T, Q: Tube> Consumer<T, Q> {
         loop {
             match self.look(turn) {
                 Look::Items { .. } => return true,
-                Look::Nothing if looks < LOOKS => {
+                Look::Nothing if looks != LOOKS => {
                     looks += 1;
                     pause(1);
                 }
@@ -805,9 +815,14 @@ impl<T, Q: Tube> queue::Consumer for Consumer<T, Q> {
     where
         T: Copy,
     {
+        let mut retries = Retries::default();
         let mut done = 0;
         while done < into.len() {
-            let Ok((slot, n)) = self.claim((into.len() - done) as u64) else { break };
+            let (slot, n) = match self.claim((into.len() - done) as u64) {
+                Ok(claimed) => claimed,
+                Err(error) if retries.again(error == TryPopError::Busy) => continue,
+                Err(_) => break,
+            };
             let capsules = self.end.slots();
             for (place, slot) in into[done..][..n as usize].iter_mut().zip(slot..) {
                 // SAFETY: as in `try_pop`.

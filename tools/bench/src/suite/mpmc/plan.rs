@@ -68,7 +68,7 @@ fn is_named(entry: &Entry, args: &MpmcArgs) -> bool {
 
 fn is_usual(entry: &Entry) -> bool {
     let of_several = entry.info.sides.allow(2, 1) || entry.info.sides.allow(1, 2);
-    of_several || ALSO.contains(&entry.info.id)
+    of_several && !entry.info.relaxed || ALSO.contains(&entry.info.id)
 }
 
 /// Notes on named queues that take part in none of the tests.
