@@ -102,7 +102,7 @@ fn carry_out(args: &VerifyArgs) -> Result<ExitCode, Failure> {
         return Err(unknown(name, known.into_iter()));
     }
     let queues: Vec<_> = match (args.queues.as_slice(), args.histories) {
-        ([], None) => orderings::queue_ids(),
+        ([], None) => orderings::usual_ids(),
         ([], Some(_)) => histories::queue_ids(),
         (named, _) => named.iter().map(String::as_str).collect(),
     };

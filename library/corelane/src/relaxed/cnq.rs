@@ -84,13 +84,15 @@ use crate::queue::{
     self, Built, CapacityError, Config, TryPopError, TryPushError, answered_by, full, handles,
 };
 use crate::region::{End, Slots, State, ends, most_slots};
-use crate::spin::Retries;
+use crate::spin::{Backoff, Retries};
 use crate::unwind::drop_each;
 
 /// The k of a queue that is not told.
 const USUAL: usize = 256;
 /// Most capsules of a group.
 const MOST_IN_GROUP: usize = 64;
+/// Capsules that a push allocates before it says busy.
+const TRIES: u64 = limit(8, 3);
 /// Looks at an empty capsule before the consumer looks elsewhere: its producer may be at work.
 const LOOKS: u64 = limit(8, 0);
 /// Pauses of a consumer whose next capsule is too far ahead, before it looks for items of others.
@@ -268,6 +270,8 @@ pub struct Producer<T, Q: Tube = Faaq> {
     shares: bool,
     /// Slots that this producer has claimed since another one has claimed a slot that they share.
     row: u64,
+    /// Whether the last call gave up because other producers closed each capsule that it allocated.
+    is_hurried: bool,
     tube: Q::Producer,
     end: Side<T, Q>,
 }
@@ -291,13 +295,14 @@ pub struct Consumer<T, Q: Tube = Faaq> {
 impl<T, Q: Tube> Producer<T, Q> {
     fn new(tube: Q::Producer, end: Side<T, Q>) -> Self {
         let is_alone = Cell::new(true);
-        Self { word: 0, room: 0, index: 0, is_alone, shares: true, row: 0, tube, end }
+        let (shares, is_hurried) = (true, false);
+        Self { word: 0, room: 0, index: 0, is_alone, shares, row: 0, is_hurried, tube, end }
     }
 
     /// Claims up to `wanted` slots, and returns the number of the first and how many there are.
     #[inline(always)]
     fn claim(&mut self, wanted: u64) -> Option<(u64, u64)> {
-        loop {
+        for _ in 0..TRIES {
             let has_room = self.room > 0 && (!self.shares || self.is_free());
             let n = wanted.min(self.room);
             if has_room && self.advance(n) {
@@ -310,6 +315,8 @@ impl<T, Q: Tube> Producer<T, Q> {
                 return None;
             }
         }
+        self.is_hurried = true;
+        None
     }
 
     /// Claims the next `n` slots of the current capsule.
@@ -425,8 +432,12 @@ impl<T, Q: Tube> Producer<T, Q> {
     /// The next turn, whose capsule is empty and open.
     fn allocate(&mut self) -> Option<u64> {
         let group = self.end.group();
-        loop {
-            let number = self.tube.allocate()?;
+        let mut backoff = Backoff::new();
+        for _ in 0..TRIES {
+            let Some(number) = self.tube.allocate() else {
+                self.is_hurried = false;
+                return None;
+            };
             let turn = self.end.turn(number);
             // Only groups of the window are open.
             let after = self.end.window() - group;
@@ -436,9 +447,12 @@ impl<T, Q: Tube> Producer<T, Q> {
             match begun {
                 Begun::Open => return Some(turn),
                 Begun::Closed => self.end.count_closed(turn),
-                Begun::ClosedByAnother => {}
+                // Others are two groups ahead already. They must not drive each other on for ever.
+                Begun::ClosedByAnother => backoff.wait(),
             }
         }
+        self.is_hurried = true;
+        None
     }
 
     /// The capsule of `turn` is the current one.
@@ -455,7 +469,7 @@ impl<T, Q: Tube> Producer<T, Q> {
         // Relaxed: any other value means that another call is unfinished.
         let is_finishing = header.finishing.load(Ordering::Relaxed) != 0;
         let is_shared = self.open(header.shared.load(Ordering::Relaxed)).is_some();
-        match is_closed || !is_finishing && !is_shared {
+        match is_closed || !is_finishing && !is_shared && !self.is_hurried {
             true => full(is_closed, item),
             false => TryPushError::Busy(item),
         }
