@@ -40,7 +40,7 @@ macro_rules! advice {
     (avoid cnq_bbq) => { "otherwise: cnq is faster with many consumers" };
 
     (choose cnq_ring) => { "to compare: cnq over the plain ring" };
-    (avoid cnq_ring) => { "otherwise: cnq is faster" };
+    (avoid cnq_ring) => { "otherwise: cnq is faster, and with more threads than cores the threads of a side wait for each other" };
 
     (choose cnq_scq) => { "to compare: cnq over scq" };
     (avoid cnq_scq) => { "otherwise: cnq is faster" };
