@@ -20,7 +20,9 @@ use crate::unwind::drop_each;
 /// The k of a queue with these options, a power of two.
 pub(super) fn segment_len(config: Config, default: usize) -> Result<usize, CapacityError> {
     let (asked, most) = (config.relaxation.unwrap_or(default), usize::MAX);
-    let k = asked.min(config.capacity.max(1)).checked_ilog2();
+    // A capacity of 0 is refused later, with the most that is possible.
+    let slots = if config.capacity == 0 { usize::MAX } else { config.capacity };
+    let k = asked.min(slots).checked_ilog2();
     k.map(|log| 1 << log).ok_or(CapacityError::OutOfRange { asked, most })
 }
 
