@@ -30,7 +30,7 @@ pub enum Bug {
     FullTooEarly,
 }
 
-/// Of so many calls, one is wrong, if only some calls are wrong.
+/// Calls of which one is wrong, if only some calls are wrong.
 const RARELY: u64 = 64;
 
 /// An item in the queue.

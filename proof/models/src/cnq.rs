@@ -153,7 +153,7 @@ fn read_when_used_again() -> Exploration {
         let other = single.clone();
         let read = move || {
             other.read();
-            other.capsule().is_read(0);
+            other.capsule().mark_read(0);
         };
         both(read, || {
             if single.capsule().begin(1) == Begun::Open {
@@ -168,7 +168,7 @@ fn finished_by_two() -> Exploration {
     explore(|| {
         let single = Single::popped();
         single.read();
-        single.capsule().is_read(0);
+        single.capsule().mark_read(0);
         assert!(!single.capsule().set(0, RESERVED), "it is the first flag");
         let other = single.clone();
         let (theirs, mine) = both(

@@ -51,7 +51,7 @@ pub(crate) fn verify(
     Ok(verification.ended(begin.elapsed().as_secs_f64()))
 }
 
-/// Relaxed queues, whose orderings are tried only by name: it takes an hour.
+/// Relaxed queues, whose orderings are tried only by name: that takes hours.
 const BY_NAME: [&str; 11] = [
     "cnq",
     "cnq-bbq",

@@ -11,18 +11,18 @@ use crate::region::array;
 
 /// Bits of a word below the turn: the count, and two flags.
 const TURN_AT: u32 = 18;
-/// The flag of [`Written::claimed`]: no producer claims another slot in this turn.
+/// The flag of `claimed`: no producer claims another slot in this turn.
 pub const CLOSED: u64 = 1 << 16;
-/// The flag of [`Read::popped`]: a consumer has reserved the capsule.
+/// The flag of `popped`: a consumer has reserved the capsule.
 pub const RESERVED: u64 = 1 << 16;
-/// The flag of [`Read::popped`]: all items of the turn have been popped, and no more will come.
+/// The flag of `popped`: all items of the turn have been popped, and no more will come.
 pub const FINISHED: u64 = 1 << 17;
 /// The count of a word.
 const COUNT: u64 = (1 << 16) - 1;
 /// Most slots of a capsule.
 pub const MOST_SLOTS: usize = 1 << 15;
 
-/// No word: no capsule has so many slots.
+/// No word of a capsule: its count is above [`MOST_SLOTS`].
 pub const NO_WORD: u64 = u64::MAX;
 
 /// The word of a turn whose count is 0.
@@ -85,10 +85,11 @@ pub enum Begun {
 /// What a consumer sees in a capsule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Look {
-    /// So many items are left.
+    /// Items are left.
     Items {
         /// The word of `popped`.
         popped: u64,
+        /// Their number.
         left: u64,
     },
     /// No item is left, and none will come.
@@ -137,7 +138,7 @@ impl Capsule<'_> {
         let before = claimed.load(Ordering::Relaxed);
         let used = used_before.load(Ordering::Relaxed).max(count(filled.load(Ordering::Relaxed)));
         let used_slots = &self.emptied[..used as usize];
-        // Acquire ↔ Release in `is_read`: the item has been read.
+        // Acquire ↔ Release in `mark_read`: the item has been read.
         let is_free = used_slots.iter().all(|slot| slot.load(Ordering::Acquire));
         used_before.store(if is_free { 0 } else { used }, Ordering::Relaxed);
         if is_free {
@@ -217,7 +218,7 @@ impl Capsule<'_> {
 
     /// The item of slot number `index` has been read.
     #[inline]
-    pub fn is_read(self, index: u64) {
+    pub fn mark_read(self, index: u64) {
         // Release ↔ Acquire in `begin`: the read of the item.
         self.emptied[index as usize].store(true, Ordering::Release);
     }
@@ -265,7 +266,7 @@ pub struct Capsules<T> {
     base: NonNull<u8>,
     /// Bytes from one capsule to the next.
     stride: usize,
-    /// Where a capsule's [`Read`] and its flags are.
+    /// Where a capsule's `Read` and its flags are.
     read: usize,
     flags: usize,
     groups: NonNull<Group>,
@@ -295,8 +296,8 @@ impl<T> Capsules<T> {
     #[inline]
     pub fn at(&self, index: usize) -> Capsule<'_> {
         debug_assert!(index < self.shape.capsules);
-        // SAFETY: there are so many capsules, at this distance, each with these parts, and they live
-        // as long as the array.
+        // SAFETY: the index is below the number of capsules. `init` has written each capsule's parts at
+        // these distances, and they live as long as the array.
         unsafe {
             let capsule = self.base.add(index * self.stride);
             let flags =
@@ -312,7 +313,8 @@ impl<T> Capsules<T> {
     /// The counts of the group of `turn`.
     #[inline]
     pub fn group(&self, turn: u64) -> &Group {
-        // SAFETY: there are so many groups, which live as long as the array.
+        // SAFETY: the index of a capsule, divided by the capsules of a group, is below the number of
+        // groups. They live as long as the array.
         unsafe { self.groups.add(self.index(turn) / self.shape.group).as_ref() }
     }
 

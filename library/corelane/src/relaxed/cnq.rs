@@ -1,3 +1,5 @@
+// Above 500 lines: one algorithm with its page, both of its sides and its own tests.
+
 //! `cnq`: the concurrent nested queue. Each entry of an outer queue is a small queue of its own.
 //!
 //! The outer queue, the *tube*, orders *capsules*. A producer allocates a capsule in the tube, fills
@@ -13,12 +15,13 @@
 //!
 //! | | |
 //! |---|---|
-//! | guarantee | deadlock-free, k-FIFO: a pop takes one of the k oldest items, and an item leaves before k younger ones have |
+//! | guarantee | k-FIFO: a pop takes one of the k oldest items, and an item leaves before k younger ones have. Deadlock-free among as many producers as a group has capsules |
 //! | capsules | of S slots: [`Config::block`]. Without it, a group has the larger a number of capsules, up to 64, the larger k is: 4 for 256, 32 for 10,000. Best are half as many as a side has threads |
 //! | k | [`Config::relaxation`], 256 if it is not given, and at most three times the capacity. For k below 3 one slot at a time is open: first in, first out, but slower than the tube |
 //! | capacity | as asked |
 //! | memory | slots for twice the capacity, and for four groups; a byte for each slot; at least 256 bytes for each capsule |
 //! | full | no capsule is free. Slots may be free in capsules of other producers |
+//! | busy | as below behind a stopped thread. More producers than a group has capsules may close each other's capsules before they push: a push that has lost eight capsules says busy |
 //! | empty | each item that was inside during the whole call has been popped. There may have been another item at each moment |
 //! | a stopped thread | outside a call it keeps nothing. In a push it keeps one slot: pops of later items from its capsule say busy, and pops of all items two groups behind it. In a call that enters the next capsule it is in the way as in the tube |
 //! | handles | at most 65,535 a side; cloning one more panics |
@@ -77,7 +80,7 @@ use super::capsule::{
 };
 use super::tube::{Tube, TubeConsumer, TubeProducer, TubeShape};
 use crate::block::fetch_add::Faaq;
-use crate::memory::{AtomicU64, Ordering, advance, is_before, limit, pause};
+use crate::memory::{AtomicBool, AtomicU64, Ordering, advance, is_before, limit, pause};
 use crate::pad::Padded;
 use crate::queue::config::ConfigOption;
 use crate::queue::{
@@ -95,7 +98,8 @@ const MOST_IN_GROUP: usize = 64;
 const TRIES: u64 = limit(8, 3);
 /// Looks at an empty capsule before the consumer looks elsewhere: its producer may be at work.
 const LOOKS: u64 = limit(8, 0);
-/// Pauses of a consumer whose next capsule is too far ahead, before it looks for items of others.
+/// Waits of a consumer whose next capsule is too far ahead, or whose group another consumer gives
+/// back, before it looks for items of others.
 const WAITS: u64 = limit(64, 0);
 
 /// A queue for at least `capacity` items, between any number of threads on either side.
@@ -135,10 +139,10 @@ pub fn queue_in_with<T: Send, Q: Tube>(config: Config) -> Built<Producer<T, Q>, 
     let header = Header::<T, Q> {
         closed: Padded(AtomicU64::new(first)),
         finished: Padded(AtomicU64::new(first)),
-        finishing: AtomicU64::new(0),
+        finishing: AtomicBool::new(false),
         shared: Padded(AtomicU64::new(first.wrapping_sub(1))),
         capacity: config.capacity,
-        _tube: (tx.another(), rx.another()),
+        _tube: (tx.clone(), rx.clone()),
         items: PhantomData,
     };
     let (sender, receiver) = ends(config.memory, shape, header)?;
@@ -169,14 +173,13 @@ fn shape<T, Q: Tube>(config: Config) -> Result<Shape, CapacityError> {
 }
 
 /// What the handles share besides the capsules.
-#[allow(missing_debug_implementations, reason = "no handle shows it")]
-pub struct Header<T, Q: Tube> {
+struct Header<T, Q: Tube> {
     /// All turns before it are closed. The start of a group.
     closed: Padded<AtomicU64>,
     /// All items of turns before it have been popped. The start of a group.
     finished: Padded<AtomicU64>,
-    /// 1 while a consumer gives a group back.
-    finishing: AtomicU64,
+    /// Whether a consumer is giving a group back.
+    finishing: AtomicBool,
     /// The turn of the capsule that producers share. It may be over.
     shared: Padded<AtomicU64>,
     capacity: usize,
@@ -466,8 +469,8 @@ impl<T, Q: Tube> Producer<T, Q> {
     #[cold]
     fn refusal<I>(&self, item: I) -> TryPushError<I> {
         let (is_closed, header) = (self.end.peer_is_gone(), self.end.header());
-        // Relaxed: any other value means that another call is unfinished.
-        let is_finishing = header.finishing.load(Ordering::Relaxed) != 0;
+        // Relaxed, all: any other value means that another call is unfinished.
+        let is_finishing = header.finishing.load(Ordering::Relaxed);
         let is_shared = self.open(header.shared.load(Ordering::Relaxed)).is_some();
         match is_closed || !is_finishing && !is_shared && !self.is_hurried {
             true => full(is_closed, item),
@@ -667,6 +670,12 @@ impl<T, Q: Tube> Consumer<T, Q> {
                 if self.finish(start) {
                     continue;
                 }
+                // The other thread will soon be done. A search would disturb others.
+                if waits != WAITS {
+                    waits += 1;
+                    pause(4);
+                    continue;
+                }
                 return if self.search(start) { Ok(()) } else { Err(TryPopError::Busy) };
             }
             if self.ahead.is_some() || self.reserve() {
@@ -696,11 +705,11 @@ impl<T, Q: Tube> Consumer<T, Q> {
             }
             // Relaxed: a thread that knows of a push knows which turns were closed before.
             let closed = self.end.header().closed.load(Ordering::Relaxed);
-            return Err(match (is_before(start, closed), is_closed) {
+            return Err(match is_closed {
                 // There may be items behind these groups.
-                (true, _) => TryPopError::Busy,
-                (false, true) => TryPopError::Closed,
-                (false, false) => TryPopError::Empty,
+                _ if is_before(start, closed) => TryPopError::Busy,
+                true => TryPopError::Closed,
+                false => TryPopError::Empty,
             });
         }
     }
@@ -765,7 +774,7 @@ impl<T, Q: Tube> Consumer<T, Q> {
         let (group, Header { finished, finishing, .. }) = (self.end.group(), self.end.header());
         // Acquire ↔ Release below: which groups were given back.
         let is_first =
-            finishing.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok();
+            finishing.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok();
         if !is_first {
             return finished.load(Ordering::Relaxed) != start;
         }
@@ -776,7 +785,7 @@ impl<T, Q: Tube> Consumer<T, Q> {
             self.tube.consume(start, group);
         }
         // Release ↔ Acquire above.
-        self.end.header().finishing.store(0, Ordering::Release);
+        self.end.header().finishing.store(false, Ordering::Release);
         true
     }
 }
@@ -790,7 +799,7 @@ impl<T, Q: Tube> queue::Consumer for Consumer<T, Q> {
         let capsules = self.end.slots();
         // SAFETY: the slot holds an item, which this thread alone has claimed.
         let item = unsafe { capsules.cells().read(capsules.position(self.index, slot)) };
-        capsules.at(self.index).is_read(slot);
+        capsules.at(self.index).mark_read(slot);
         Ok(item)
     }
 
@@ -841,7 +850,7 @@ impl<T, Q: Tube> queue::Consumer for Consumer<T, Q> {
             for (place, slot) in into[done..][..n as usize].iter_mut().zip(slot..) {
                 // SAFETY: as in `try_pop`.
                 *place = unsafe { capsules.cells().read(capsules.position(self.index, slot)) };
-                capsules.at(self.index).is_read(slot);
+                capsules.at(self.index).mark_read(slot);
             }
             done += n as usize;
         }
@@ -856,7 +865,7 @@ impl<T, Q: Tube> queue::Consumer for Consumer<T, Q> {
 impl<T, Q: Tube> Clone for Producer<T, Q> {
     fn clone(&self) -> Self {
         self.is_alone.set(false);
-        let other = Self::new(self.tube.another(), self.end.duplicate());
+        let other = Self::new(self.tube.clone(), self.end.duplicate());
         other.is_alone.set(false);
         other
     }
@@ -865,7 +874,7 @@ impl<T, Q: Tube> Clone for Producer<T, Q> {
 impl<T, Q: Tube> Clone for Consumer<T, Q> {
     fn clone(&self) -> Self {
         self.is_alone.set(false);
-        let other = Self::new(self.tube.another(), self.end.duplicate());
+        let other = Self::new(self.tube.clone(), self.end.duplicate());
         other.is_alone.set(false);
         other
     }

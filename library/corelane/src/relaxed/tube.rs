@@ -36,41 +36,35 @@ pub trait Tube: Sized + 'static {
 }
 
 /// A sending side of a tube.
-pub trait TubeProducer: Send + Sized {
+pub trait TubeProducer: Clone + Send {
     /// The number of the entry of the next turn, which is this thread's. Turns are allocated in
     /// order.
     fn allocate(&mut self) -> Option<u64>;
 
     /// Publishes the entry of `turn`, which [`allocate`](Self::allocate) has returned.
     fn produce(&mut self, turn: u64);
-
-    /// One more sending side.
-    fn another(&self) -> Self;
 }
 
 /// A receiving side of a tube.
-pub trait TubeConsumer: Send + Sized {
+pub trait TubeConsumer: Clone + Send {
     /// The number of the entry of the oldest turn that was not reserved.
     fn reserve(&mut self) -> Option<u64>;
 
     /// Gives back the entries of a group, from `turn` on. Groups are given back in order, one after
     /// the other, when all their entries have been reserved.
     fn consume(&mut self, turn: u64, n: u64);
-
-    /// One more receiving side.
-    fn another(&self) -> Self;
 }
 
 /// The properties that all nested queues have.
 const NESTED: Info = Info {
     sides: Sides::ManyToMany,
-    guarantee: "deadlock-free k-FIFO",
+    guarantee: "k-FIFO, deadlock-free among few producers",
     relaxed: true,
-    capacity: "n, while at most as many producers as a group has capsules push",
+    capacity: "n",
     ..Info::RING
 };
 
-/// A block has at least one of so many parts of all entries.
+/// Most blocks of a tube.
 const MOST_BLOCKS: usize = 1 << 16;
 
 /// The options of a block-based tube: blocks of a group, or larger ones if there were too many.
@@ -91,10 +85,6 @@ impl TubeProducer for shared::Producer<()> {
     fn produce(&mut self, turn: u64) {
         self.commit(Run { position: turn, n: 1 });
     }
-
-    fn another(&self) -> Self {
-        self.clone()
-    }
 }
 
 impl<R: Reserve + Send> TubeConsumer for shared::Consumer<(), R> {
@@ -105,10 +95,6 @@ impl<R: Reserve + Send> TubeConsumer for shared::Consumer<(), R> {
 
     fn consume(&mut self, turn: u64, n: u64) {
         shared::Consumer::consume(self, Run { position: turn, n });
-    }
-
-    fn another(&self) -> Self {
-        self.clone()
     }
 }
 
@@ -157,10 +143,6 @@ impl TubeProducer for ring::Producer<()> {
     fn produce(&mut self, turn: u64) {
         self.publish(Run { position: turn, n: 1 });
     }
-
-    fn another(&self) -> Self {
-        self.clone()
-    }
 }
 
 #[cfg(feature = "literature")]
@@ -172,10 +154,6 @@ impl TubeConsumer for ring::Consumer<()> {
 
     fn consume(&mut self, turn: u64, n: u64) {
         self.give_back(Run { position: turn, n });
-    }
-
-    fn another(&self) -> Self {
-        self.clone()
     }
 }
 
@@ -210,10 +188,6 @@ impl TubeProducer for scq::Producer<()> {
     fn produce(&mut self, turn: u64) {
         self.publish(turn & (self.capacity() as u64 - 1));
     }
-
-    fn another(&self) -> Self {
-        self.clone()
-    }
 }
 
 impl TubeConsumer for scq::Consumer<()> {
@@ -225,10 +199,6 @@ impl TubeConsumer for scq::Consumer<()> {
     fn consume(&mut self, turn: u64, n: u64) {
         let mask = self.capacity() as u64 - 1;
         (0..n).for_each(|i| self.give_back(turn.wrapping_add(i) & mask));
-    }
-
-    fn another(&self) -> Self {
-        self.clone()
     }
 }
 

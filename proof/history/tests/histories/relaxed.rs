@@ -7,7 +7,7 @@ use corelane_history::{Finding, HistorySubject, Plan, Summary, Violation};
 
 use crate::scaled;
 
-/// Rounds with this bug until a violation is found, at most so many.
+/// Rounds with this bug until a violation is found, `rounds` at most.
 fn checked(bug: Bug, rounds: u64) -> Summary {
     let subject = HistorySubject::shared(subject::<u64>(bug));
     let mut round = 0;

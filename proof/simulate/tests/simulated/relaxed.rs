@@ -14,7 +14,7 @@ use corelane_simulate::{Failure, Queue, Room, Team, all_shared};
 const ALL: [Bug; 4] = [Bug::Nothing, Bug::TooFar, Bug::TooLate, Bug::Loses];
 
 /// The relaxed queue behind a lock, with the bug of this number. A call is one step, before and
-/// after which other threads may run. The queue's k is so many times what it tells.
+/// after which other threads may run. The queue's k is `TIMES` times the k that the queue tells.
 struct Loose<const BUG: u8, const TIMES: usize = 1>;
 
 struct Tx<T>(loose::Tx<T>);

@@ -27,22 +27,22 @@ pub(super) struct TeamCell {
     /// The k that was asked for. `None` is the queue's own, or the queue isn't relaxed.
     pub(super) k: Option<usize>,
     /// Older items that were inside when an item left, by the order in which calls returned.
-    pub(super) rank_error: Distance,
+    pub(super) rank_error: OutOfTurn,
     /// Younger items that left before an item.
-    pub(super) delay: Distance,
+    pub(super) delay: OutOfTurn,
     pub(super) wait_ns: Wait,
     pub(super) sides: [TeamSide; 2],
 }
 
 /// How far items left out of turn.
 #[derive(Debug, Serialize)]
-pub(super) struct Distance {
+pub(super) struct OutOfTurn {
     pub(super) mean: f64,
     pub(super) p99: u32,
     pub(super) max: u32,
 }
 
-impl Distance {
+impl OutOfTurn {
     fn of(Spread { mean, p99, largest }: Spread) -> Self {
         Self { mean, p99, max: largest }
     }
@@ -106,8 +106,8 @@ impl TeamCell {
             items: run.items,
             relaxed: queue.info.relaxed,
             k: relaxation,
-            rank_error: Distance::of(journey.disorder.rank_errors),
-            delay: Distance::of(journey.disorder.delays),
+            rank_error: OutOfTurn::of(journey.disorder.rank_errors),
+            delay: OutOfTurn::of(journey.disorder.delays),
             wait_ns: Wait { mean: journey.mean_wait, p50, p90, p99, max },
             sides: run.members.each_ref().map(|members| TeamSide::new(members, run.items)),
         }
