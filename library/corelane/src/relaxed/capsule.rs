@@ -199,6 +199,13 @@ impl Capsule<'_> {
         if is_over { Look::Over { popped } } else { Look::Nothing }
     }
 
+    /// Items of `turn` that were popped, and those that were filled in: a snapshot.
+    pub fn counts(self, turn: u64) -> Option<(u64, u64)> {
+        let popped = self.popped.load(Ordering::Relaxed);
+        let filled = self.written.filled.load(Ordering::Relaxed);
+        (is_of(popped, turn) && is_of(filled, turn)).then(|| (count(popped), count(filled)))
+    }
+
     /// Sets a flag of `popped`, if the capsule is in this turn. Whether this call has set the second
     /// of both flags.
     pub fn set(self, turn: u64, flag: u64) -> bool {

@@ -73,11 +73,13 @@
 
 use core::cell::Cell;
 use core::marker::PhantomData;
+use core::mem;
 
 use super::capsule::{
     Begun, Capsule, Capsules, FINISHED, Look, MOST_SLOTS, NO_WORD, RESERVED, Shape, count, is_of,
     turn_of, word,
 };
+use super::rank_error::{RankError, Samples};
 use super::tube::{Tube, TubeConsumer, TubeProducer, TubeShape};
 use crate::block::fetch_add::Faaq;
 use crate::memory::{AtomicBool, AtomicU64, Ordering, advance, is_before, limit, pause};
@@ -96,6 +98,8 @@ const USUAL: usize = 256;
 const MOST_IN_GROUP: usize = 64;
 /// Capsules that a push allocates before it says busy.
 const TRIES: u64 = limit(8, 3);
+/// Most capsules that a producer fills alone before it shares again.
+const MOST_ALONE: u32 = limit(8, 1) as u32;
 /// Looks at an empty capsule before the consumer looks elsewhere: its producer may be at work.
 const LOOKS: u64 = limit(8, 0);
 /// Waits of a consumer whose next capsule is too far ahead, or whose group another consumer gives
@@ -247,16 +251,48 @@ impl<T, Q: Tube> Side<T, Q> {
     fn len(&self) -> usize {
         let inside = |(_, capsule): (usize, Capsule<'_>)| {
             // Relaxed: a snapshot.
-            let popped = capsule.popped.load(Ordering::Relaxed);
-            let filled = capsule.written.filled.load(Ordering::Relaxed);
-            if turn_of(popped) == turn_of(filled) {
-                count(filled).saturating_sub(count(popped)) as usize
-            } else {
-                0
-            }
+            let turn = turn_of(capsule.popped.load(Ordering::Relaxed));
+            capsule.counts(turn).map(|(popped, filled)| filled.saturating_sub(popped) as usize)
         };
-        self.slots().iter().map(inside).sum()
+        self.slots().iter().filter_map(inside).sum()
     }
+}
+
+/// Whether a producer meets others: they push into the shared capsule at the same moment.
+#[derive(Debug, Clone, Copy)]
+struct Meetings {
+    /// Capsules that the producer fills alone after the next meeting.
+    patience: u32,
+    /// Capsules that it still fills alone.
+    alone: u32,
+}
+
+impl Meetings {
+    const NONE: Self = Self { patience: 1, alone: 0 };
+
+    /// The producer has met another one.
+    fn meet(&mut self) {
+        self.alone = self.patience;
+        self.patience = (2 * self.patience).min(MOST_ALONE);
+    }
+
+    /// The shared capsule is full.
+    fn fill_up(&mut self) {
+        self.patience = (self.patience / 2).max(1);
+    }
+
+    /// Whether the producer fills the next capsule alone.
+    fn goes_alone(&mut self) -> bool {
+        let goes = self.alone > 0;
+        self.alone -= u32::from(goes);
+        goes
+    }
+}
+
+/// Pops from one whose rank error is estimated to the next: 256 for each capsule that must be looked
+/// at.
+fn interval<T, Q: Tube>(end: &Side<T, Q>) -> u64 {
+    256 * end.window()
 }
 
 /// A sending side.
@@ -271,8 +307,7 @@ pub struct Producer<T, Q: Tube = Faaq> {
     is_alone: Cell<bool>,
     /// Whether other producers push into the current capsule, too.
     shares: bool,
-    /// Slots that this producer has claimed since another one has claimed a slot that they share.
-    row: u64,
+    meetings: Meetings,
     /// Whether the last call gave up because other producers closed each capsule that it allocated.
     is_hurried: bool,
     tube: Q::Producer,
@@ -283,8 +318,13 @@ pub struct Producer<T, Q: Tube = Faaq> {
 pub struct Consumer<T, Q: Tube = Faaq> {
     /// What `popped` of the current capsule is, if no other consumer has changed it.
     word: u64,
-    /// Items that are known to be in the current capsule.
+    /// Items of the current capsule that this consumer may pop before it looks again.
     left: u64,
+    /// What `left` was after that look, without items that other consumers have popped since.
+    given: u64,
+    /// Pops until the next one whose rank error is estimated.
+    until_sample: u64,
+    samples: Samples,
     /// The index of the current capsule.
     index: usize,
     /// Whether there is no other consumer.
@@ -298,8 +338,8 @@ pub struct Consumer<T, Q: Tube = Faaq> {
 impl<T, Q: Tube> Producer<T, Q> {
     fn new(tube: Q::Producer, end: Side<T, Q>) -> Self {
         let is_alone = Cell::new(true);
-        let (shares, is_hurried) = (true, false);
-        Self { word: 0, room: 0, index: 0, is_alone, shares, row: 0, is_hurried, tube, end }
+        let (shares, is_hurried, meetings) = (true, false, Meetings::NONE);
+        Self { word: 0, room: 0, index: 0, is_alone, shares, meetings, is_hurried, tube, end }
     }
 
     /// Claims up to `wanted` slots, and returns the number of the first and how many there are.
@@ -341,10 +381,11 @@ impl<T, Q: Tube> Producer<T, Q> {
             true => {
                 self.word = next;
                 self.room -= n;
-                self.row += n;
             }
-            // The capsule was closed, or another producer that shares it is at work.
-            false => self.shares = !self.shares,
+            // Another producer is at work here.
+            false if self.shares => self.go_alone(),
+            // It was closed: this producer is slow.
+            false => self.meetings.alone = 0,
         }
         is_claimed
     }
@@ -367,24 +408,24 @@ impl<T, Q: Tube> Producer<T, Q> {
         if turn_of(claimed) != turn_of(self.word)
             || self.end.slots().at(self.index).is_final(claimed)
         {
+            self.meetings.fill_up();
             self.room = 0;
             return false;
         }
-        if claimed != self.word {
-            self.row = 0;
-        }
-        if filled != claimed || self.row > self.size() {
-            // A capsule of its own is better.
-            (self.shares, self.room, self.row) = (false, 0, 0);
+        if filled != claimed {
+            self.go_alone();
             return false;
         }
-        (self.word, self.room) = (claimed, self.size() - count(claimed));
+        self.word = claimed;
+        self.room = self.end.slots().shape().size as u64 - count(claimed);
         true
     }
 
-    /// Slots of a capsule.
-    fn size(&self) -> u64 {
-        self.end.slots().shape().size as u64
+    /// A capsule of its own is better.
+    #[cold]
+    fn go_alone(&mut self) {
+        self.meetings.meet();
+        (self.shares, self.room) = (false, 0);
     }
 
     /// Enters another capsule. `false` if none is free.
@@ -396,13 +437,13 @@ impl<T, Q: Tube> Producer<T, Q> {
         // Relaxed, here and below: `claimed` and `filled` order what producers did.
         let shared = self.end.header().shared.load(Ordering::Relaxed);
         let is_alone = self.is_alone.get();
-        if (self.shares || is_alone) && self.share(shared) {
-            self.shares = !is_alone;
+        let shares = self.shares || is_alone || !self.meetings.goes_alone();
+        self.shares = shares && !is_alone;
+        if shares && self.share(shared) {
             return true;
         }
-        self.shares &= !is_alone;
         let Some(turn) = self.allocate() else {
-            (self.shares, self.row) = (true, 0);
+            self.shares = true;
             // Not if another producer is at work there: this call must end.
             return self.share(shared) && self.is_free();
         };
@@ -579,7 +620,40 @@ impl<T, Q: Tube> queue::Producer for Producer<T, Q> {
 impl<T, Q: Tube> Consumer<T, Q> {
     fn new(tube: Q::Consumer, end: Side<T, Q>) -> Self {
         let is_alone = Cell::new(true);
-        Self { word: NO_WORD, left: 0, index: 0, is_alone, ahead: None, tube, end }
+        let until_sample = interval(&end);
+        Self {
+            word: NO_WORD,
+            left: 0,
+            given: 0,
+            until_sample,
+            samples: Samples::default(),
+            index: 0,
+            is_alone,
+            ahead: None,
+            tube,
+            end,
+        }
+    }
+
+    /// How far the items of this handle left out of turn since the last call.
+    ///
+    /// The handle estimates the rank error of one of some thousand items. The number of older items
+    /// that are inside follows from the counts of all open capsules, if producers push equally often.
+    /// The queue's [`relaxation`](queue::Consumer::relaxation) is the bound.
+    ///
+    /// ```
+    /// use corelane::{Config, Consumer, Producer, relaxed::cnq};
+    ///
+    /// let (mut tx, mut rx) = cnq::queue_with(Config::new(5000).relaxation(300))?;
+    /// for n in 0..5000 {
+    ///     tx.try_push(n)?;
+    /// }
+    /// assert_eq!(rx.pop_iter().count(), 5000);
+    /// assert_eq!(rx.rank_error().max, 0); // one producer and one consumer
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn rank_error(&mut self) -> RankError {
+        mem::take(&mut self.samples).into()
     }
 
     /// Claims up to `wanted` items, and returns the slot of the first and how many there are.
@@ -620,7 +694,9 @@ impl<T, Q: Tube> Consumer<T, Q> {
     fn catch_up(&mut self, found: u64) {
         let is_same = turn_of(found) == turn_of(self.word);
         let taken = count(found).wrapping_sub(count(self.word));
-        self.left = if is_same { self.left.saturating_sub(taken) } else { 0 };
+        let left = if is_same { self.left.saturating_sub(taken) } else { 0 };
+        self.given -= self.left - left;
+        self.left = left;
         self.word = if is_same { found } else { NO_WORD };
     }
 
@@ -637,8 +713,33 @@ impl<T, Q: Tube> Consumer<T, Q> {
 
     /// The capsule of `turn` is the current one.
     fn work_in(&mut self, turn: u64, popped: u64, left: u64) {
+        self.until_sample -= self.given - self.left;
+        if self.until_sample == 0 {
+            self.samples.add(self.older(turn, count(popped)));
+            self.until_sample = interval(&self.end);
+        }
         self.index = self.end.slots().index(turn);
-        (self.word, self.left) = (popped, left);
+        self.word = popped;
+        self.given = left.min(self.until_sample);
+        self.left = self.given;
+    }
+
+    /// About how many items are inside that are older than that of a slot: a producer that began a
+    /// capsule earlier is ahead of one that began later. P producers that push equally often begin
+    /// a capsule of S slots each time that each of them has filled S / P slots.
+    fn older(&self, turn: u64, slot: u64) -> u64 {
+        let (start, shape) =
+            (self.end.header().finished.load(Ordering::Relaxed), self.end.slots().shape());
+        let producers = self.end.peers().clamp(1, self.end.window()) as i64;
+        let inside = |other: u64| {
+            let (popped, filled) = self.end.capsule(other).counts(other)?;
+            let lead = turn.wrapping_sub(other) as i64 * shape.size as i64 / producers;
+            let older = slot.saturating_add_signed(lead).min(filled);
+            Some(older.saturating_sub(popped))
+        };
+        let others =
+            (0..self.end.window()).map(|i| start.wrapping_add(i)).filter(|other| *other != turn);
+        others.filter_map(inside).sum()
     }
 
     /// Sets a flag of the capsule of `turn`.

@@ -46,10 +46,12 @@ pub mod lldq;
 pub mod multi_fifo;
 #[cfg(feature = "literature")]
 mod parts;
+mod rank_error;
 #[cfg(feature = "literature")]
 mod segments;
 #[cfg(feature = "literature")]
 mod single_use;
 mod tube;
 
+pub use rank_error::RankError;
 pub use tube::{Tube, TubeConsumer, TubeProducer, TubeShape};
