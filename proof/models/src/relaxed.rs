@@ -184,7 +184,7 @@ fn tail_moved_by_another<T: Cargo>(new: Shared<T>) -> Exploration {
             }),
             start(move || {
                 push(&mut other_tx, third);
-                look(&mut other_rx, 1);
+                finds_one(&mut other_rx);
                 (other_tx, Some(other_rx))
             }),
         ];
