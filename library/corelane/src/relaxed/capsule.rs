@@ -13,9 +13,9 @@ use crate::region::array;
 const TURN_AT: u32 = 18;
 /// The flag of `claimed`: no producer claims another slot in this turn.
 pub const CLOSED: u64 = 1 << 16;
-/// The flag of `popped`: a consumer has reserved the capsule.
+/// The flag of `life`: a thread has reserved the capsule.
 pub const RESERVED: u64 = 1 << 16;
-/// The flag of `popped`: all items of the turn have been popped, and no more will come.
+/// The flag of `life`: all items of the turn have been popped, and no more will come.
 pub const FINISHED: u64 = 1 << 17;
 /// The count of a word.
 const COUNT: u64 = (1 << 16) - 1;
@@ -69,6 +69,8 @@ pub struct Written {
 struct Read {
     /// Items that consumers have claimed.
     popped: AtomicU64,
+    /// Two flags. No count.
+    life: AtomicU64,
 }
 
 /// What became of the first step of a turn.
@@ -93,10 +95,7 @@ pub enum Look {
         left: u64,
     },
     /// No item is left, and none will come.
-    Over {
-        /// The word of `popped`.
-        popped: u64,
-    },
+    Over,
     /// No item, as far as this thread sees.
     Nothing,
 }
@@ -116,6 +115,7 @@ pub struct Group {
 pub struct Capsule<'a> {
     pub written: &'a Written,
     pub popped: &'a AtomicU64,
+    life: &'a AtomicU64,
     /// For each slot, whether its item of this turn has been read.
     emptied: &'a [AtomicBool],
 }
@@ -145,6 +145,7 @@ impl Capsule<'_> {
             used_slots.iter().for_each(|slot| slot.store(false, Ordering::Relaxed));
         }
         self.popped.store(word(turn), Ordering::Relaxed);
+        self.life.store(word(turn), Ordering::Relaxed);
         // Release ↔ Acquire in `Producer::is_free`: the slots are free, and which capsules are closed.
         filled.store(word(turn), Ordering::Release);
         let begun = if is_free { word(turn) } else { word(turn) | CLOSED };
@@ -181,8 +182,7 @@ impl Capsule<'_> {
 
     /// What a consumer sees in `turn`.
     pub fn look(self, turn: u64) -> Look {
-        // Acquire ↔ Release in `Consumer::claim`: `filled` is not less. Acquire ↔ Release in
-        // `set`: the capsule was reserved.
+        // Acquire ↔ Release in `Consumer::claim`: `filled` is not less.
         let popped = self.popped.load(Ordering::Acquire);
         // Acquire ↔ Release in `Producer::fill`: the items.
         let filled = self.written.filled.load(Ordering::Acquire);
@@ -196,7 +196,7 @@ impl Capsule<'_> {
         let claimed = self.written.claimed.load(Ordering::Acquire);
         let is_over =
             is_of(claimed, turn) && self.is_final(claimed) && count(claimed) == count(popped);
-        if is_over { Look::Over { popped } } else { Look::Nothing }
+        if is_over { Look::Over } else { Look::Nothing }
     }
 
     /// Items of `turn` that were popped, and those that were filled in: a snapshot.
@@ -206,21 +206,27 @@ impl Capsule<'_> {
         (is_of(popped, turn) && is_of(filled, turn)).then(|| (count(popped), count(filled)))
     }
 
-    /// Sets a flag of `popped`, if the capsule is in this turn. Whether this call has set the second
-    /// of both flags.
+    /// Sets a flag of `life`, if the capsule is in this turn. Whether this call has set the second of
+    /// both flags.
     pub fn set(self, turn: u64, flag: u64) -> bool {
         const BOTH: u64 = RESERVED | FINISHED;
-        let mut found = self.popped.load(Ordering::Relaxed);
+        let mut found = self.life.load(Ordering::Relaxed);
         while is_of(found, turn) && found & flag == 0 {
             let new = found | flag;
-            // Acquire and Release ↔ each other, and Release ↔ Acquire in `look`: the thread that sets
-            // the second flag knows what the thread that set the first one knew.
-            match self.popped.compare_exchange(found, new, Ordering::AcqRel, Ordering::Relaxed) {
+            // Acquire and Release ↔ each other: the thread that sets the second flag knows what the
+            // thread that set the first one knew.
+            match self.life.compare_exchange(found, new, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return new & BOTH == BOTH,
                 Err(now) => found = now,
             }
         }
         false
+    }
+
+    /// Whether the capsule is in this turn, and was not reserved.
+    pub fn is_unreserved(self, turn: u64) -> bool {
+        let life = self.life.load(Ordering::Relaxed);
+        is_of(life, turn) && life & RESERVED == 0
     }
 
     /// The item of slot number `index` has been read.
@@ -309,9 +315,11 @@ impl<T> Capsules<T> {
             let capsule = self.base.add(index * self.stride);
             let flags =
                 NonNull::slice_from_raw_parts(capsule.add(self.flags).cast(), self.shape.size);
+            let read = capsule.add(self.read).cast::<Read>().as_ref();
             Capsule {
                 written: &capsule.cast::<Padded<Written>>().as_ref().0,
-                popped: &capsule.add(self.read).cast::<Read>().as_ref().popped,
+                popped: &read.popped,
+                life: &read.life,
                 emptied: flags.as_ref(),
             }
         }
@@ -376,7 +384,10 @@ impl<T> Slots for Capsules<T> {
             unsafe {
                 let capsule = variables.add(index * one.size());
                 capsule.cast().write(Padded(written));
-                capsule.add(read).cast().write(Read { popped: new(RESERVED | FINISHED) });
+                capsule
+                    .add(read)
+                    .cast()
+                    .write(Read { popped: new(0), life: new(RESERVED | FINISHED) });
                 for slot in 0..shape.size {
                     capsule.add(flags).cast::<AtomicBool>().add(slot).write(AtomicBool::new(false));
                 }

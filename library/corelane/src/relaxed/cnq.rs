@@ -76,8 +76,8 @@ use core::marker::PhantomData;
 use core::mem;
 
 use super::capsule::{
-    Begun, Capsule, Capsules, FINISHED, Look, MOST_SLOTS, NO_WORD, RESERVED, Shape, count, is_of,
-    turn_of, word,
+    Begun, CLOSED, Capsule, Capsules, FINISHED, Look, MOST_SLOTS, NO_WORD, RESERVED, Shape, count,
+    is_of, turn_of, word,
 };
 use super::rank_error::{RankError, Samples};
 use super::tube::{Tube, TubeConsumer, TubeProducer, TubeShape};
@@ -234,6 +234,59 @@ impl<T, Q: Tube> Side<T, Q> {
     fn count_closed(&self, turn: u64) {
         // Release ↔ Acquire in `close_before`: the capsule is closed.
         self.slots().group(turn).closed.fetch_add(1, Ordering::Release);
+    }
+
+    /// Sets a flag of the capsule of `turn`.
+    fn set(&self, turn: u64, flag: u64) {
+        if self.capsule(turn).set(turn, flag) {
+            // Release ↔ Acquire in `is_done`: the capsule is finished, and was reserved.
+            self.slots().group(turn).finished.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    /// Reserves the oldest capsule that was not reserved, and returns its turn.
+    fn reserve(&self, tube: &mut Q::Consumer) -> Option<u64> {
+        let turn = self.turn(tube.reserve()?);
+        self.set(turn, RESERVED);
+        Some(turn)
+    }
+
+    /// Whether all capsules of the group from `start` on are finished and were reserved.
+    fn is_done(&self, start: u64) -> bool {
+        // Acquire ↔ Release in `set`.
+        let count = self.slots().group(start).finished.load(Ordering::Acquire);
+        self.slots().is_complete(count, start)
+    }
+
+    /// Gives back the group from `start` on, which is done. `false` if another thread is about to.
+    fn finish(&self, tube: &mut Q::Consumer, start: u64) -> bool {
+        let (group, Header { finished, finishing, .. }) = (self.group(), self.header());
+        // Acquire ↔ Release below: which groups were given back.
+        let is_first =
+            finishing.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        if !is_first {
+            return finished.load(Ordering::Relaxed) != start;
+        }
+        if finished.load(Ordering::Relaxed) == start {
+            // Release ↔ Acquire in `oldest`: all that was popped. Before the capsules are given back:
+            // see `turn`.
+            finished.store(start.wrapping_add(group), Ordering::Release);
+            tube.consume(start, group);
+        }
+        // Release ↔ Acquire above.
+        finishing.store(false, Ordering::Release);
+        true
+    }
+
+    /// The start of the oldest group that was not given back.
+    fn oldest(&self) -> u64 {
+        // Acquire ↔ Release in `finish`: all that was popped before.
+        self.header().finished.load(Ordering::Acquire)
+    }
+
+    /// The turns of the group from `start` on.
+    fn turns(&self, start: u64) -> impl Iterator<Item = u64> + use<T, Q> {
+        (0..self.group()).map(move |i| start.wrapping_add(i))
     }
 
     /// The turn in which the capsule with this number is: one of those that are not finished.
@@ -408,7 +461,9 @@ impl<T, Q: Tube> Producer<T, Q> {
         if turn_of(claimed) != turn_of(self.word)
             || self.end.slots().at(self.index).is_final(claimed)
         {
-            self.meetings.fill_up();
+            if claimed & CLOSED == 0 {
+                self.meetings.fill_up();
+            }
             self.room = 0;
             return false;
         }
@@ -532,9 +587,7 @@ fn close_before<T, Q: Tube>(end: &Side<T, Q>, target: u64) {
         // Acquire ↔ Release in `count_closed`.
         let count = end.slots().group(start).closed.load(Ordering::Acquire);
         if !end.slots().is_complete(count, start) {
-            for turn in (0..group).map(|i| start.wrapping_add(i)) {
-                close(end, turn);
-            }
+            end.turns(start).for_each(|turn| close(end, turn));
         }
         // Release ↔ Acquire above.
         advance(closed, start.wrapping_add(group), Ordering::Release);
@@ -705,8 +758,10 @@ impl<T, Q: Tube> Consumer<T, Q> {
         let look = self.end.capsule(turn).look(turn);
         match look {
             Look::Items { popped, left } => self.work_in(turn, popped, left),
-            Look::Over { popped } if popped & FINISHED == 0 => self.set(turn, FINISHED),
-            _ => {}
+            Look::Over => {
+                self.end.set(turn, FINISHED);
+            }
+            Look::Nothing => {}
         }
         look
     }
@@ -742,17 +797,6 @@ impl<T, Q: Tube> Consumer<T, Q> {
         others.filter_map(inside).sum()
     }
 
-    /// Sets a flag of the capsule of `turn`.
-    fn set(&mut self, turn: u64, flag: u64) {
-        if self.end.capsule(turn).set(turn, flag) {
-            // Release ↔ Acquire in `is_done`: the capsule is finished, and was reserved.
-            self.end.slots().group(turn).finished.fetch_add(1, Ordering::Release);
-        }
-        if self.word != NO_WORD && is_of(self.word, turn) {
-            self.word |= flag;
-        }
-    }
-
     /// Finds an item, which is the next one of the current capsule then.
     #[cold]
     #[inline(never)]
@@ -765,10 +809,9 @@ impl<T, Q: Tube> Consumer<T, Q> {
         let is_closed = self.end.peer_is_gone();
         let mut waits = 0;
         loop {
-            // Acquire ↔ Release in `finish`: all that was popped before.
-            let start = self.end.header().finished.load(Ordering::Acquire);
-            if self.is_done(start) {
-                if self.finish(start) {
+            let start = self.end.oldest();
+            if self.end.is_done(start) {
+                if self.end.finish(&mut self.tube, start) {
                     continue;
                 }
                 // The other thread will soon be done. A search would disturb others.
@@ -798,7 +841,7 @@ impl<T, Q: Tube> Consumer<T, Q> {
                 return Ok(());
             }
             let is_old = self.end.header().finished.load(Ordering::Relaxed) != start;
-            if is_old || self.is_done(start) {
+            if is_old || self.end.is_done(start) {
                 continue;
             }
             if (self.ahead.is_none() || self.is_unreserved(start)) && self.reserve() {
@@ -829,11 +872,7 @@ impl<T, Q: Tube> Consumer<T, Q> {
     /// Whether a capsule of the group from `start` on is published, and not reserved. The tube may
     /// have it behind later ones.
     fn is_unreserved(&self, start: u64) -> bool {
-        let mut turns = (0..self.end.group()).map(|i| start.wrapping_add(i));
-        turns.any(|turn| {
-            let popped = self.end.capsule(turn).popped.load(Ordering::Relaxed);
-            is_of(popped, turn) && popped & RESERVED == 0
-        })
+        self.end.turns(start).any(|turn| self.end.capsule(turn).is_unreserved(turn))
     }
 
     /// Looks at a turn, and again for a while if its producer may be at work.
@@ -853,40 +892,11 @@ impl<T, Q: Tube> Consumer<T, Q> {
 
     /// Reserves a capsule. Of two, this consumer keeps the older one: others find the other.
     fn reserve(&mut self) -> bool {
-        let Some(number) = self.tube.reserve() else { return false };
-        let turn = self.end.turn(number);
-        self.set(turn, RESERVED);
+        let Some(turn) = self.end.reserve(&mut self.tube) else { return false };
         self.ahead = match self.ahead {
             Some(other) if is_before(other, turn) => Some(other),
             _ => Some(turn),
         };
-        true
-    }
-
-    /// Whether all capsules of the group from `start` on are finished and were reserved.
-    fn is_done(&self, start: u64) -> bool {
-        // Acquire ↔ Release in `set`.
-        let count = self.end.slots().group(start).finished.load(Ordering::Acquire);
-        self.end.slots().is_complete(count, start)
-    }
-
-    /// Gives back the group from `start` on, which is done. `false` if another thread is about to.
-    fn finish(&mut self, start: u64) -> bool {
-        let (group, Header { finished, finishing, .. }) = (self.end.group(), self.end.header());
-        // Acquire ↔ Release below: which groups were given back.
-        let is_first =
-            finishing.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok();
-        if !is_first {
-            return finished.load(Ordering::Relaxed) != start;
-        }
-        if finished.load(Ordering::Relaxed) == start {
-            // Release ↔ Acquire in `find`: all that was popped. Before the capsules are given back:
-            // see `turn`.
-            finished.store(start.wrapping_add(group), Ordering::Release);
-            self.tube.consume(start, group);
-        }
-        // Release ↔ Acquire above.
-        self.end.header().finishing.store(false, Ordering::Release);
         true
     }
 }
@@ -1021,12 +1031,14 @@ impl<T: Send, Q: Tube> queue::Queue<T> for Cnq<Q> {
 mod tests {
     use std::sync::Mutex;
     use std::thread;
+    use std::time::Duration;
     use std::vec::Vec;
 
     use super::*;
     use crate::Queue;
     use crate::block::shared::Bbq;
     use crate::scq::Scq;
+    use crate::wait::{self, Strategy};
 
     fn all_arrive<Q: Tube>(k: usize, producers: u64, consumers: u64) {
         // Each capsule may cost a switch between threads.
@@ -1090,6 +1102,33 @@ mod tests {
                 let popped = rx.pop_iter().zip(0..).map(|(n, i)| assert_eq!(n, lap * 100_000 + i));
                 assert_eq!(popped.count(), pushed);
                 assert_eq!((rx.len(), rx.try_pop()), (0, Err(TryPopError::Empty)));
+            }
+        }
+    }
+
+    /// Many producers may close each other's capsules before they push: then the queue is full
+    /// without an item. Consumers that sleep must make room.
+    #[test]
+    fn sleepers_make_room() {
+        for _ in 0..20 {
+            let (tx, rx) = wait::pair(queue_with(Config::new(4).relaxation(12)).unwrap());
+            let (mut tx, mut rx) = (tx.strategy(Strategy::Sleep), rx.strategy(Strategy::Sleep));
+            let consumer = thread::spawn(move || rx.pop());
+            thread::sleep(Duration::from_millis(1));
+            while tx.queue.allocate().is_some() {}
+            tx.push(7).unwrap();
+            assert_eq!(consumer.join().unwrap(), Some(7));
+        }
+    }
+
+    #[test]
+    fn pushes_that_do_not_meet_keep_the_order() {
+        let (tx, mut rx) = queue_with(Config::new(1000).relaxation(256)).unwrap();
+        let mut all: Vec<_> = (0..5).map(|_| tx.clone()).collect();
+        for n in 0..50_000 {
+            all[n * n % 7 % 5].try_push(n).unwrap();
+            if n % 900 == 899 {
+                assert!(rx.pop_iter().eq(n - 899..=n));
             }
         }
     }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::bell::{Bell, Look, Sleep};
 use super::budget::{Budget, count_step};
+use super::consumer::found_empty;
 use super::sealed::Bells as _;
 use super::thread::{Habit, Strategy, Waits};
 use super::{Local, Producer};
@@ -217,8 +218,9 @@ impl<C: queue::Consumer> Sources<C> {
                     left = self.all.len();
                 }
                 Err(error) => {
-                    if error == TryPopError::Busy {
-                        found = error;
+                    match error {
+                        TryPopError::Busy => found = error,
+                        _ => found_empty(&source.queue, source.bells.room()),
                     }
                     left -= 1;
                 }
