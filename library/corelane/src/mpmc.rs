@@ -24,6 +24,7 @@
 
 use crate::leased;
 use crate::queue::{CapacityError, Config};
+use crate::relaxed::cnq;
 use crate::rings::lprq;
 
 /// A sending side of a [`queue`].
@@ -59,6 +60,29 @@ pub fn queue<T: Send>(capacity: usize) -> Result<(Producer<T>, Consumer<T>), Cap
 /// As [`queue`].
 pub fn queue_with<T: Send>(config: Config) -> Result<(Producer<T>, Consumer<T>), CapacityError> {
     leased::queue_with(config)
+}
+
+/// A queue for at least `capacity` items, of which a pop takes one of the `k` oldest: a [nested
+/// queue](cnq). For tens of threads; [how much order do you need?](crate::relaxed)
+///
+/// ```
+/// use corelane::mpmc;
+///
+/// let (mut tx, mut rx) = mpmc::relaxed_queue(10_000, 256)?;
+/// tx.try_push("hello")?;
+/// assert_eq!(rx.try_pop(), Ok("hello"));
+/// assert!(rx.rank_error().max <= 256);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`queue`].
+pub fn relaxed_queue<T: Send>(
+    capacity: usize,
+    k: usize,
+) -> Result<(cnq::Producer<T>, cnq::Consumer<T>), CapacityError> {
+    cnq::queue_with(Config::new(capacity).relaxation(k))
 }
 
 /// A queue that is never full, between any number of threads on either side: the

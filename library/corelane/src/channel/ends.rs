@@ -15,8 +15,10 @@ use crate::carrier::{
 use crate::exact::{self, Positions};
 use crate::lease::{User, Word};
 use crate::line_ring::LineRing;
-use crate::queue::{CapacityError, Config, Consumer as _, TryPopError, TryPushError};
+use crate::memory::Mutex;
+use crate::queue::{self, CapacityError, Config, Consumer as _, TryPopError, TryPushError};
 use crate::region::Counted;
+use crate::relaxed::{RankError, cnq};
 use crate::segmented;
 
 /// A message in a queue.
@@ -49,10 +51,10 @@ type Producer<T> = exact::Producer<segmented::Producer<Item<T>>>;
 type Consumer<T> = exact::Consumer<segmented::Consumer<Item<T>>>;
 
 /// The sending end of a queue. One thread at a time uses it.
-pub(super) type Tx<T> = Uses<Producer<T>>;
+pub(super) type Tx<T> = Uses<Producer<T>, cnq::Producer<Item<T>>>;
 
 /// The receiving end of a queue. One thread at a time uses it.
-pub(super) type Rx<T> = Uses<Consumer<T>>;
+pub(super) type Rx<T> = Uses<Consumer<T>, cnq::Consumer<Item<T>>>;
 
 /// Bytes that the items of one ring of an unbounded channel take, about.
 const RING_BYTES: usize = 4096;
@@ -67,6 +69,7 @@ pub(super) enum Kind<T> {
         /// `usize::MAX` if it is never full.
         capacity: usize,
     },
+    Relaxed(Relaxed<T>),
     Rendezvous(Box<Meeting<T>>),
     Timer(Timer<T>),
 }
@@ -87,6 +90,13 @@ pub(super) fn unbounded<T>() -> Ends<T> {
     of(rings, usize::MAX)
 }
 
+/// Both ends of a queue for at least `capacity` items, which leave at most `k` places out of turn.
+pub(super) fn relaxed<T>(capacity: usize, k: usize) -> Ends<T> {
+    let (tx, rx) = cnq::queue_with(Config::new(capacity).relaxation(k))?;
+    let kind = Kind::Relaxed(Relaxed { watch: Mutex::new(rx.clone()) });
+    Ok((Uses::relaxed(tx), Uses::relaxed(rx), kind))
+}
+
 fn of<T>(
     rings: (segmented::Producer<Item<T>>, segmented::Consumer<Item<T>>),
     capacity: usize,
@@ -96,10 +106,24 @@ fn of<T>(
     Ok((Uses::new(tx)?, Uses::new(rx)?, kind))
 }
 
+/// What can be read of a relaxed queue without an end.
+pub(super) struct Relaxed<T> {
+    /// Takes no items.
+    watch: Mutex<cnq::Consumer<Item<T>>>,
+}
+
+impl<T> Relaxed<T> {
+    fn with<R>(&self, look: impl FnOnce(&cnq::Consumer<Item<T>>) -> R) -> R {
+        look(&self.watch.lock())
+    }
+}
+
 impl<T> Kind<T> {
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Queue { positions, capacity } => positions.len().min(*capacity),
+            // Visits all capsules.
+            Self::Relaxed(relaxed) => relaxed.watch.lock().len(),
             Self::Rendezvous(_) => 0,
             Self::Timer(timer) => usize::from(timer.is_due()),
         }
@@ -109,7 +133,9 @@ impl<T> Kind<T> {
     pub(super) fn room(&self) -> usize {
         match self {
             Self::Queue { positions, .. } => positions.room() as usize,
-            Self::Rendezvous(_) | Self::Timer(_) => self.capacity() - self.len(),
+            Self::Relaxed(_) | Self::Rendezvous(_) | Self::Timer(_) => {
+                self.capacity().saturating_sub(self.len())
+            }
         }
     }
 
@@ -117,7 +143,7 @@ impl<T> Kind<T> {
     pub(super) fn is_reserved(&self) -> bool {
         match self {
             Self::Queue { positions, .. } => positions.is_reserved(),
-            Self::Rendezvous(_) | Self::Timer(_) => false,
+            Self::Relaxed(_) | Self::Rendezvous(_) | Self::Timer(_) => false,
         }
     }
 
@@ -125,7 +151,9 @@ impl<T> Kind<T> {
     pub(super) fn is_full(&self) -> bool {
         match self {
             Self::Queue { positions, .. } => positions.is_full(),
-            Self::Rendezvous(_) | Self::Timer(_) => self.len() >= self.capacity(),
+            Self::Relaxed(_) | Self::Rendezvous(_) | Self::Timer(_) => {
+                self.len() >= self.capacity()
+            }
         }
     }
 
@@ -133,8 +161,51 @@ impl<T> Kind<T> {
     pub(super) fn capacity(&self) -> usize {
         match self {
             Self::Queue { capacity, .. } => *capacity,
+            Self::Relaxed(relaxed) => relaxed.with(queue::Consumer::capacity),
             Self::Rendezvous(_) => 0,
             Self::Timer(timer) => timer.capacity(),
+        }
+    }
+
+    /// Whether messages wait in a queue.
+    pub(super) fn has_queue(&self) -> bool {
+        matches!(self, Self::Queue { .. } | Self::Relaxed(_))
+    }
+
+    /// Whether a receiver should look for a message.
+    pub(super) fn may_have_message(&self) -> bool {
+        match self {
+            Self::Relaxed(relaxed) => relaxed.with(cnq::Consumer::may_have_item),
+            _ => self.len() > 0,
+        }
+    }
+
+    /// Whether a sender should look for room.
+    pub(super) fn may_have_room(&self) -> bool {
+        match self {
+            Self::Relaxed(_) => true,
+            _ => !self.is_full(),
+        }
+    }
+
+    /// Whether a queue may be full without a message, and empty without room, until a thread of the
+    /// other side looks.
+    pub(super) fn needs_looks(&self) -> bool {
+        matches!(self, Self::Relaxed(_))
+    }
+
+    /// The k of k-FIFO.
+    pub(super) fn relaxation(&self) -> usize {
+        match self {
+            Self::Relaxed(relaxed) => relaxed.with(queue::Consumer::relaxation),
+            _ => 1,
+        }
+    }
+
+    pub(super) fn rank_error(&self) -> RankError {
+        match self {
+            Self::Relaxed(relaxed) => relaxed.with(cnq::Consumer::rank_error),
+            _ => RankError::default(),
         }
     }
 
@@ -147,8 +218,9 @@ impl<T> Kind<T> {
     }
 }
 
-/// The uses of a queue's handle, one at a time, by a thread that has the end.
-pub(super) struct Uses<H> {
+/// The uses of a queue's handle, one at a time, by a thread that has the end. `R` is the handle of a
+/// relaxed queue.
+pub(super) struct Uses<H, R> {
     /// `None` if the sides meet elsewhere: always full, and always empty.
     user: UnsafeCell<Option<User<H>>>,
     has_user: bool,
@@ -156,25 +228,44 @@ pub(super) struct Uses<H> {
     /// allocate memory, by an allocator of the program, which may use this end: then it panics,
     /// unless it waits for a lock of its own thread.
     is_free: Cell<bool>,
+    /// Instead of a user.
+    relaxed: Cell<Option<Box<R>>>,
 }
 
-impl<H> Uses<H> {
+impl<H, R> Uses<H, R> {
     fn new(handle: H) -> Result<Self, CapacityError> {
         User::of_handle(handle).map(Self::of)
     }
 
     fn of(user: User<H>) -> Self {
         let user = UnsafeCell::new(Some(user));
-        Self { user, has_user: true, is_free: Cell::new(true) }
+        Self { user, has_user: true, is_free: Cell::new(true), relaxed: Cell::new(None) }
     }
 
     pub(super) const fn none() -> Self {
-        Self { user: UnsafeCell::new(None), has_user: false, is_free: Cell::new(false) }
+        Self {
+            user: UnsafeCell::new(None),
+            has_user: false,
+            is_free: Cell::new(false),
+            relaxed: Cell::new(None),
+        }
+    }
+
+    fn relaxed(handle: R) -> Self {
+        Self { relaxed: Cell::new(Some(Box::new(handle))), ..Self::none() }
+    }
+
+    /// Uses the handle of a relaxed queue. `None` if this is none.
+    fn use_relaxed<A>(&self, work: impl FnOnce(&mut R) -> A) -> Option<A> {
+        let mut handle = self.relaxed.take()?;
+        let answer = work(&mut handle);
+        self.relaxed.set(Some(handle));
+        Some(answer)
     }
 
     /// Uses the handle: see [`User::give`]. `None` if there is none.
     #[inline(always)]
-    fn use_by<R>(&self, work: impl FnOnce(&mut User<H>) -> R) -> Option<R> {
+    fn use_by<A>(&self, work: impl FnOnce(&mut User<H>) -> A) -> Option<A> {
         if !self.is_free.replace(false) {
             assert!(!self.has_user, "the handle is in use");
             return None;
@@ -211,8 +302,11 @@ impl<H> Uses<H> {
     }
 }
 
-impl<H> Clone for Uses<H> {
+impl<H, R: Clone> Clone for Uses<H, R> {
     fn clone(&self) -> Self {
+        if let Some(handle) = self.use_relaxed(|handle| handle.clone()) {
+            return Self::relaxed(handle);
+        }
         // SAFETY: as in `use_by`.
         match unsafe { &*self.user.get() } {
             // `clone` allocates what the new end needs before it reads what a use changes.
@@ -256,8 +350,26 @@ impl<T> Tx<T> {
             Some((Ok(true), is_asked)) => Ok(is_asked),
             Some((Err(_), _)) if !closed.is_set() => Err(TryPushError::Busy(())),
             _ if closed.is_set() => Err(TryPushError::Closed(())),
-            _ => Err(TryPushError::Full(())),
+            Some(_) => Err(TryPushError::Full(())),
+            None => self.push_relaxed(message),
         }
+    }
+
+    /// As [`push`](Self::push), into a relaxed queue. Others are full.
+    #[cold]
+    #[inline(never)]
+    fn push_relaxed(&self, message: &mut Message<T>) -> Result<bool, TryPushError<()>> {
+        let push = |tx: &mut cnq::Producer<Item<T>>| match tx.try_push(message.take()) {
+            // Receivers that sleep ask for attention elsewhere.
+            Ok(()) => Ok(true),
+            Err(error) => {
+                let why =
+                    if error.is_busy() { TryPushError::Busy(()) } else { TryPushError::Full(()) };
+                *message = Message::of(error.into_inner());
+                Err(why)
+            }
+        };
+        self.use_relaxed(push).unwrap_or(Err(TryPushError::Full(())))
     }
 
     /// As [`push`](Self::push), if that can be done at once. `None` doesn't mean that there is no
@@ -294,7 +406,23 @@ impl<T> Rx<T> {
         match self.use_by(|rx| (rx.give_in_memory(PopInto(message)), rx.is_asked())) {
             Some((Ok(Ok(())), is_asked)) => Ok(is_asked),
             Some((Err(_), _)) => Err(TryPopError::Busy),
-            Some((Ok(Err(_)), _)) | None => Err(TryPopError::Empty),
+            Some((Ok(Err(_)), _)) => Err(TryPopError::Empty),
+            None => self.pop_relaxed(message),
+        }
+    }
+
+    /// As [`pop`](Self::pop), from a relaxed queue. Others are empty.
+    #[cold]
+    #[inline(never)]
+    fn pop_relaxed(&self, message: &mut Message<T>) -> Result<bool, TryPopError> {
+        match self.use_relaxed(queue::Consumer::try_pop) {
+            Some(Ok(item)) => {
+                *message = Message::of(item);
+                // Senders that sleep ask for attention elsewhere.
+                Ok(true)
+            }
+            Some(Err(TryPopError::Busy)) => Err(TryPopError::Busy),
+            Some(Err(_)) | None => Err(TryPopError::Empty),
         }
     }
 

@@ -348,7 +348,7 @@ impl<T> RecvWait<T> {
         }
         let Begun { sleep, waiting, alarm } = self.begun.0.get_or_insert_with(Begun::new);
         let received = match &common.kind {
-            Kind::Queue { .. } => {
+            Kind::Queue { .. } | Kind::Relaxed(_) => {
                 let look = |is_again| match is_again {
                     true => receiver.look_again(&mut message),
                     false => receiver.look(&mut message),

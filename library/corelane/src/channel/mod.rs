@@ -31,6 +31,7 @@
 //! | a sender and a receiver that meet | [`bounded`] with capacity 0 |
 //! | one message, such as an answer | [`oneshot`](oneshot()) |
 //! | the latest messages: a full channel drops its oldest one | [`latest`](latest()) |
+//! | tens of threads, and messages may be received out of turn | [`relaxed`](relaxed()) |
 //! | messages of different sizes, a bound for their bytes | [`weighed`](weighed()) |
 //! | a program that uses `tokio::sync` | the channels of [`task`], which have its names |
 //! | messages of the clock | [`after`], [`at`], [`tick`], [`never`](never()) |
@@ -91,6 +92,7 @@ mod party;
 #[cfg(target_os = "linux")]
 mod ready_fd;
 mod receiver;
+pub mod relaxed;
 mod rendezvous;
 mod select;
 mod select_macro;
@@ -119,6 +121,7 @@ pub use oneshot::oneshot;
 #[cfg(target_os = "linux")]
 pub use ready_fd::ReadyFd;
 pub use receiver::{IntoIter, Iter, Receiver, TryIter};
+pub use relaxed::relaxed;
 pub use select::{Select, SelectedOperation};
 pub use selector::Selector;
 pub use sender::Sender;

@@ -54,7 +54,7 @@ impl<T, A: Access> Operation for Receiver<T, A> {
     fn is_ready(&self, own: Option<&Arc<Party>>) -> bool {
         match self.common().kind.meeting() {
             Some(meeting) => meeting.has_sender(own) || self.is_closed(),
-            None => !self.is_empty() || self.common().has_ended(),
+            None => self.common().kind.may_have_message() || self.common().has_ended(),
         }
     }
 
@@ -112,7 +112,7 @@ impl<T, A: Access> Operation for Receiver<T, A> {
         match &self.common().kind {
             Kind::Queue { positions, .. } => positions.pushed(),
             Kind::Rendezvous(meeting) => meeting.version(),
-            Kind::Timer(_) => 0,
+            Kind::Relaxed(_) | Kind::Timer(_) => 0,
         }
     }
 
@@ -138,7 +138,7 @@ impl<T, A: Access> Operation for Sender<T, A> {
     fn is_ready(&self, own: Option<&Arc<Party>>) -> bool {
         match self.common().kind.meeting() {
             Some(meeting) => meeting.has_receiver(own) || self.is_closed(),
-            None => !self.is_full() || self.is_closed(),
+            None => self.common().kind.may_have_room() || self.is_closed(),
         }
     }
 
@@ -199,7 +199,7 @@ impl<T, A: Access> Operation for Sender<T, A> {
         match &self.common().kind {
             Kind::Queue { positions, .. } => positions.freed(),
             Kind::Rendezvous(meeting) => meeting.version(),
-            Kind::Timer(_) => 0,
+            Kind::Relaxed(_) | Kind::Timer(_) => 0,
         }
     }
 

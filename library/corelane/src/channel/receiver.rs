@@ -20,6 +20,7 @@ use super::timer::Timer;
 use super::{YieldingRetries, unlimited};
 use crate::memory::limit;
 use crate::queue::TryPopError;
+use crate::relaxed::RankError;
 use crate::wait::bell::Look;
 
 /// Most messages of a run, during which other receivers wait.
@@ -109,7 +110,7 @@ impl<T, A: Access> Receiver<T, A> {
         let mut message = Message::empty();
         match self.take(&mut message) {
             Ok(()) => Ok(message.unpack()),
-            Err(TryPopError::Empty) if matches!(self.common.kind, Kind::Queue { .. }) => {
+            Err(TryPopError::Empty) if self.common.kind.has_queue() => {
                 self.found_empty();
                 Err(TryRecvError::Empty)
             }
@@ -194,6 +195,9 @@ impl<T, A: Access> Receiver<T, A> {
     /// Moves at most `most` messages of a queue, and at most [`RUN`], to the end of `into`. Whether
     /// there were any. `false` also where another thread's call is in the way.
     fn take_run(&self, into: &mut Vec<T>, most: usize) -> bool {
+        if self.common.kind.needs_looks() {
+            return false;
+        }
         let most = most.min(RUN).min(self.len());
         // Before the run, which must not allocate memory.
         into.reserve(most);
@@ -211,7 +215,7 @@ impl<T, A: Access> Receiver<T, A> {
         tries: YieldingRetries,
     ) -> Result<(), TryRecvError> {
         let taken = match &self.common.kind {
-            Kind::Queue { .. } => return self.take_now(message, tries),
+            Kind::Queue { .. } | Kind::Relaxed(_) => return self.take_now(message, tries),
             Kind::Rendezvous(meeting) => meeting.try_recv(message),
             Kind::Timer(timer) => timer.try_recv(message),
         };
@@ -281,7 +285,13 @@ impl<T, A: Access> Receiver<T, A> {
                 Err(TryPopError::Empty) if has_ended && self.common.kind.meeting().is_none() => {
                     return Err(TryPopError::Closed);
                 }
-                Err(why) => return Err(why),
+                Err(why) => {
+                    if self.common.kind.needs_looks() {
+                        // A sender may have found it full, and this look has made room.
+                        self.common.room.ring_and_catch();
+                    }
+                    return Err(why);
+                }
             }
         }
     }
@@ -337,7 +347,7 @@ impl<T, A: Access> Receiver<T, A> {
         match &self.common.kind {
             Kind::Rendezvous(meeting) => wait_for_sender(meeting, message, until),
             Kind::Timer(timer) => timer.wait(message, until).then_some(Ok(())),
-            Kind::Queue { .. } => {
+            Kind::Queue { .. } | Kind::Relaxed(_) => {
                 let mut habit = A::with(&self.end, |end| end.habit.get());
                 let received = habit.wait(&self.common.items, until, || self.look(message));
                 A::with(&self.end, |end| end.habit.set(habit));
@@ -370,6 +380,19 @@ impl<T, A: Access> Receiver<T, A> {
     /// channels.
     pub fn dropped(&self) -> u64 {
         self.common.dropped()
+    }
+
+    /// The k of a channel from [`relaxed`](super::relaxed()): a receive takes one of the k oldest
+    /// messages. 1 for other channels.
+    pub fn relaxation(&self) -> usize {
+        self.common.kind.relaxation()
+    }
+
+    /// How far messages left out of turn, since any receiver of this channel was last asked: see
+    /// [`cnq::Consumer::rank_error`](crate::relaxed::cnq::Consumer::rank_error). Only for channels
+    /// from [`relaxed`](super::relaxed()).
+    pub fn rank_error(&self) -> RankError {
+        self.common.kind.rank_error()
     }
 
     /// As [`is_closed`](Self::is_closed).

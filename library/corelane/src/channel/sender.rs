@@ -313,7 +313,13 @@ impl<T, A: Access> Sender<T, A> {
         match self.offer(message) {
             Ok(()) => Look::Done(Ok(())),
             Err(TryPushError::Closed(())) => Look::Done(Err(SendError(()))),
-            Err(TryPushError::Full(())) => Look::NotYet,
+            Err(TryPushError::Full(())) => {
+                if self.common().kind.needs_looks() {
+                    // A receiver may have found it empty, and makes room when it looks.
+                    self.common().items.ring();
+                }
+                Look::NotYet
+            }
             Err(TryPushError::Busy(())) => Look::Busy,
         }
     }

@@ -73,7 +73,6 @@
 
 use core::cell::Cell;
 use core::marker::PhantomData;
-use core::mem;
 
 use super::capsule::{
     Begun, CLOSED, Capsule, Capsules, FINISHED, Look, MOST_SLOTS, NO_WORD, RESERVED, Shape, count,
@@ -145,6 +144,7 @@ pub fn queue_in_with<T: Send, Q: Tube>(config: Config) -> Built<Producer<T, Q>, 
         finished: Padded(AtomicU64::new(first)),
         finishing: AtomicBool::new(false),
         shared: Padded(AtomicU64::new(first.wrapping_sub(1))),
+        samples: Padded(Samples::default()),
         capacity: config.capacity,
         _tube: (tx.clone(), rx.clone()),
         items: PhantomData,
@@ -186,6 +186,7 @@ struct Header<T, Q: Tube> {
     finishing: AtomicBool,
     /// The turn of the capsule that producers share. It may be over.
     shared: Padded<AtomicU64>,
+    samples: Padded<Samples>,
     capacity: usize,
     /// Handles that are not used, so that no handle of the tube is ever the only one.
     _tube: (Q::Producer, Q::Consumer),
@@ -377,7 +378,6 @@ pub struct Consumer<T, Q: Tube = Faaq> {
     given: u64,
     /// Pops until the next one whose rank error is estimated.
     until_sample: u64,
-    samples: Samples,
     /// The index of the current capsule.
     index: usize,
     /// Whether there is no other consumer.
@@ -679,7 +679,6 @@ impl<T, Q: Tube> Consumer<T, Q> {
             left: 0,
             given: 0,
             until_sample,
-            samples: Samples::default(),
             index: 0,
             is_alone,
             ahead: None,
@@ -688,11 +687,11 @@ impl<T, Q: Tube> Consumer<T, Q> {
         }
     }
 
-    /// How far the items of this handle left out of turn since the last call.
+    /// How far items left out of turn, since any handle was last asked.
     ///
-    /// The handle estimates the rank error of one of some thousand items. The number of older items
-    /// that are inside follows from the counts of all open capsules, if producers push equally often.
-    /// The queue's [`relaxation`](queue::Consumer::relaxation) is the bound.
+    /// Consumers estimate the rank error of one of some thousand items. How many older items are
+    /// inside follows from the counts of all open capsules, if producers push equally often. The
+    /// bound is [`relaxation`](queue::Consumer::relaxation).
     ///
     /// ```
     /// use corelane::{Config, Consumer, Producer, relaxed::cnq};
@@ -705,8 +704,17 @@ impl<T, Q: Tube> Consumer<T, Q> {
     /// assert_eq!(rx.rank_error().max, 0); // one producer and one consumer
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn rank_error(&mut self) -> RankError {
-        mem::take(&mut self.samples).into()
+    pub fn rank_error(&self) -> RankError {
+        self.end.header().samples.take()
+    }
+
+    /// Whether another look may find an item.
+    pub(crate) fn may_have_item(&self) -> bool {
+        let start = self.end.oldest();
+        let mut turns = (0..self.end.window()).map(|i| start.wrapping_add(i));
+        let has_items = |turn| matches!(self.end.capsule(turn).look(turn), Look::Items { .. });
+        // There may be items behind these groups.
+        turns.any(has_items) || is_before(start, self.end.header().closed.load(Ordering::Relaxed))
     }
 
     /// Claims up to `wanted` items, and returns the slot of the first and how many there are.
@@ -770,7 +778,7 @@ impl<T, Q: Tube> Consumer<T, Q> {
     fn work_in(&mut self, turn: u64, popped: u64, left: u64) {
         self.until_sample -= self.given - self.left;
         if self.until_sample == 0 {
-            self.samples.add(self.older(turn, count(popped)));
+            self.end.header().samples.add(self.older(turn, count(popped)));
             self.until_sample = interval(&self.end);
         }
         self.index = self.end.slots().index(turn);

@@ -1,6 +1,8 @@
-//! How far items left out of turn, as their consumer estimates it.
+//! How far items left out of turn.
 
-/// The rank errors of some items that left, as a consumer of a relaxed queue estimates them: how many
+use crate::memory::{AtomicU64, Ordering};
+
+/// The rank errors of some items that left a relaxed queue, as its consumers estimate them: how many
 /// older items were still inside.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
@@ -13,24 +15,27 @@ pub struct RankError {
     pub samples: u64,
 }
 
-/// The sum of samples.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Samples {
-    number: u64,
-    sum: u64,
-    max: u64,
+/// The sum of all samples since it was last asked for.
+#[derive(Debug, Default)]
+pub(super) struct Samples {
+    number: AtomicU64,
+    sum: AtomicU64,
+    max: AtomicU64,
 }
 
 impl Samples {
-    pub(crate) fn add(&mut self, rank_error: u64) {
-        self.number += 1;
-        self.sum += rank_error;
-        self.max = self.max.max(rank_error);
+    pub(super) fn add(&self, rank_error: u64) {
+        // Relaxed, all: a statistic. A larger one may be lost to one that another thread adds.
+        self.number.fetch_add(1, Ordering::Relaxed);
+        self.sum.fetch_add(rank_error, Ordering::Relaxed);
+        if self.max.load(Ordering::Relaxed) < rank_error {
+            self.max.store(rank_error, Ordering::Relaxed);
+        }
     }
-}
 
-impl From<Samples> for RankError {
-    fn from(Samples { number, sum, max }: Samples) -> Self {
-        Self { mean: sum as f64 / number.max(1) as f64, max, samples: number }
+    pub(super) fn take(&self) -> RankError {
+        let [samples, sum, max] =
+            [&self.number, &self.sum, &self.max].map(|of| of.swap(0, Ordering::Relaxed));
+        RankError { mean: sum as f64 / samples.max(1) as f64, max, samples }
     }
 }

@@ -7,6 +7,7 @@ mod fd;
 mod kinds;
 mod oneshot;
 mod polled;
+mod relaxed;
 mod select;
 mod selected;
 mod task;
