@@ -18,6 +18,7 @@ pub(crate) fn of_group(results: &Results, group: Group) -> String {
     let tables = results.tables(group);
     match most_often(&tables, group) {
         Some(most) => format!("{place} {most}"),
+        None if !tables.iter().any(|table| table[0].test.is_time()) => place.into(),
         None => format!("{place} nothing is ranked: a rank needs {LEAST_ROUNDS} rounds"),
     }
 }

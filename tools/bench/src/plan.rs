@@ -95,7 +95,7 @@ impl fmt::Debug for Kernel {
 
 /// The time of a kill: a process starts, and dies soon.
 const KILL: Duration = Duration::from_millis(5);
-/// The time of an item that is sorted by several stamps.
+/// The time of an item whose rank error is computed: it is sorted by several stamps.
 const SORTED: Duration = Duration::from_micros(2);
 
 impl Cell {

@@ -57,11 +57,10 @@ columns! {
     LEFT: "left behind", |s, _| s.kills?.left_behind.to_string();
     STOLEN: "stolen", |s, _| format!("{:.1} %", 100.0 * s.stolen?);
     RANK_P99: "p99", |s, _| s.disorder?.rank_error.p99.to_string();
-    RANK_MAX: "max", |s, _| s.disorder?.rank_error.max.to_string();
+    RANK_CERTAIN: "certain", |s, _| s.certain?.rank_error.max.to_string();
     DELAY: "delay", |s, _| short(s.disorder?.delay.mean);
     DELAY_P99: "p99", |s, _| s.disorder?.delay.p99.to_string();
-    DELAY_MAX: "max", |s, _| s.disorder?.delay.max.to_string();
-    CERTAIN: "certain", |s, _| format!("{}, {}", s.certain?.rank_error.max, s.certain?.delay.max);
+    DELAY_CERTAIN: "certain", |s, _| s.certain?.delay.max.to_string();
     ALLOCATIONS: "allocations", |s, _| s.allocations?.to_string();
     REQUESTS: "requests/s", |s, _| format!("{:.0}", 1e9 / s.value.median);
     P50_US: "p50 us", |s, _| format!("{:.0}", s.latency_ns?.p50 as f64 / 1e3);

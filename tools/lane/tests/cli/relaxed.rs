@@ -33,7 +33,8 @@ fn every_queue_passes_every_test() {
         assert_has(result, json!({ "suite": "relaxed" }));
         assert!(number(&near(result)["median"]) >= 0.0, "{result}");
     }
-    let of = |test: &str| results(&json).iter().filter(move |result| result["test"] == test);
+    let of =
+        |test: &'static str| results(&json).iter().filter(move |result| result["test"] == test);
     for result in of("rank-error") {
         for key in ["rank_error", "delay"] {
             let (by_return, certain) = (&near(result)[key], &near(result)["certain"][key]);

@@ -234,7 +234,7 @@ mod tests {
             (measured(|config| loose::queue(config, Bug::TooFar)), "before 4 older ones"),
             (measured(|config| loose::queue(config, Bug::TooLate)), "after 4 younger ones"),
         ] {
-            let fault = wrong.err().expect("it is wrong");
+            let fault = wrong.expect_err("it is wrong");
             assert!(fault.contains(what) && fault.ends_with("each must be below 4"), "{fault}");
         }
     }
