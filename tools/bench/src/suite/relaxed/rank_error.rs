@@ -16,7 +16,7 @@ use crate::suite::mpmc::account::Account;
 use crate::suite::mpmc::handles;
 use crate::threads::{self, Gate, Task, Wait};
 
-/// Most items of a run: their notes are in memory at the same time, 100 bytes for each.
+/// Most items of a run: what is noted of them takes 150 bytes for each.
 const MOST: u64 = 1 << 20;
 /// Items of a run if there is a time for all runs.
 const FEW: u64 = 50_000;
@@ -55,10 +55,8 @@ where
 /// whether the queue is k-FIFO.
 fn figures(passages: &[Passage], k: Option<usize>) -> Result<[RankAndDelay; 2], String> {
     let certain = Disorder::of(passages);
-    let instant = |span: Span| Span::at(span.answered);
-    let returned = passages
-        .iter()
-        .map(|&Passage { push, pop }| Passage { push: instant(push), pop: instant(pop) });
+    let at = |span: Span| Span::at(span.answered);
+    let returned = passages.iter().map(|item| Passage { push: at(item.push), pop: at(item.pop) });
     let figures = [Disorder::of(&returned.collect::<Vec<_>>()), certain].map(RankAndDelay::from);
     match k {
         Some(k) if !certain.is_within(k) => {
@@ -195,7 +193,7 @@ impl Stamps {
     fn of<X>(&mut self, call: impl FnOnce() -> Option<X>) -> Option<(X, Span)> {
         let mut invoked = self.clock.now_in_order();
         // Only different stamps tell the order of two calls, and some clocks advance in steps.
-        while invoked == self.last {
+        while invoked <= self.last {
             invoked = self.clock.now_in_order();
         }
         let result = call()?;
