@@ -18,6 +18,7 @@ pub(crate) fn of_group(results: &Results, group: Group) -> String {
     let tables = results.tables(group);
     match most_often(&tables, group) {
         Some(most) => format!("{place} {most}"),
+        None if !tables.iter().any(|table| table[0].test.is_time()) => place.into(),
         None => format!("{place} nothing is ranked: a rank needs {LEAST_ROUNDS} rounds"),
     }
 }
@@ -51,8 +52,10 @@ fn most_often(tables: &[Vec<&CellResult>], group: Group) -> Option<String> {
     Some(format!("{queue} takes the least time in {count} of {all} tests"))
 }
 
-/// The first of a table, if it has enough rounds. Queues that are there to compare don't count.
+/// The first of a table of times, if it has enough rounds. Queues that are there to compare don't
+/// count.
 fn fastest<'a>(table: &[&'a CellResult], group: Group) -> Option<&'a CellResult> {
+    table.first().filter(|first| first.test.is_time())?;
     let mut all = comparable(table).into_iter();
     let first = all.find(|result| result.peer || is_choice(result))?;
     let rounds = first.groups.get(&group)?.value.n;

@@ -30,6 +30,10 @@ pub enum Test {
     /// The cost of a push that overwrites items that were not popped in time, with a consumer and
     /// without.
     Overwrite,
+    /// How far items leave out of turn.
+    RankError,
+    /// The most bytes that a queue takes.
+    Memory,
     /// Messages that go round a ring of threads.
     Round,
     /// Nanoseconds for one item to the other thread and back, with calls that wait.
@@ -67,6 +71,11 @@ pub enum Test {
 }
 
 impl Test {
+    /// Whether its values are times.
+    pub(crate) fn is_time(self) -> bool {
+        !matches!(self, Self::RankError | Self::Memory)
+    }
+
     /// The unit of its values.
     pub fn unit(self) -> &'static str {
         match self {
@@ -77,6 +86,8 @@ impl Test {
             Self::OpLatency => "ns for a push and a pop",
             Self::FullEmpty => "ns/call",
             Self::Overwrite => "ns/push",
+            Self::RankError => "older items inside",
+            Self::Memory => "bytes",
             Self::Round => "ns/message",
             Self::PingPong => "ns/round trip",
             Self::Cpu => "cpu ns/item",

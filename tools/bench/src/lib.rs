@@ -5,6 +5,7 @@
 //! kernels are compiled here once for each queue, with inlined calls as in a user's program.
 
 mod advice;
+mod allocations;
 mod args;
 mod calibration;
 mod calls;
@@ -34,6 +35,7 @@ mod table;
 mod threads;
 mod work;
 
+pub use allocations::Counting;
 pub use args::RunArgs;
 pub use calibration::Calibration;
 pub use calls::{CALLS, call};
@@ -47,7 +49,7 @@ pub use params::Params;
 pub use plan::Plan;
 pub use results::{CellResult, Results};
 pub use runner::run;
-pub use sample::Summary;
+pub use sample::{OutOfTurn, Summary};
 pub use stats::{Group, Quartiles};
 pub use suite::BenchArgs;
 pub use suite::ipc::{PEER, be_peer};

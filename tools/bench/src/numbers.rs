@@ -12,6 +12,7 @@ use crate::advice::is_choice;
 use crate::kinds::Test;
 use crate::results::{CellResult, Results, comparable};
 use crate::stats::{Group, Quartiles};
+use crate::suite::relaxed::frontier;
 use crate::suite::spsc::{Regime, SpscSetting};
 
 /// Most queues of corelane in a picture, and most peers.
@@ -88,16 +89,21 @@ pub fn numbers(kept: &[Results]) -> Document {
     document
 }
 
-/// The fastest queues and peers that stream items one by one, as an SVG file.
+/// The fastest queues and peers that stream items one by one, as an SVG file. If there are none,
+/// the throughput of queues against their rank errors.
 ///
 /// # Errors
 ///
-/// If no such stream was measured.
+/// If nothing of this was measured.
 pub fn picture(kept: &[Results]) -> Result<String, Failure> {
-    let none =
-        || Failure::Usage("no stream was measured; give what lane bench spsc has written".into());
+    let none = || {
+        let missing = "no stream was measured, nor throughput and rank errors";
+        Failure::Usage(format!(
+            "{missing}; give what lane bench spsc or lane bench relaxed has written"
+        ))
+    };
     let all = kept.iter().find(|results| results.results.iter().any(is_plain_stream));
-    let all = all.ok_or_else(none)?;
+    let Some(all) = all else { return kept.iter().find_map(frontier::picture).ok_or_else(none) };
     let groups: Vec<_> = all.groups().collect();
     let group = *groups.first().ok_or_else(none)?;
     let mut tables = all.tables(group).into_iter();

@@ -6,6 +6,7 @@ use corelane_report::{Block, Document, Media, Table, short};
 use crate::kinds::Test;
 use crate::results::{CellResult, Results, Round, best_peer};
 use crate::stats::{Group, Quartiles};
+use crate::suite::relaxed::frontier;
 use crate::suite::spsc::grid;
 use crate::{advice, headlines};
 
@@ -52,6 +53,7 @@ impl Results {
                 document.add(Block::On(Media::TERMINAL, vec![legend]));
             }
             document.blocks.extend(grid::blocks(self, group));
+            document.blocks.extend(frontier::blocks(self, group));
         }
         document.add(Block::On(Media::PAGE, self.floors_of_rounds()));
         document.summary = self.summary();

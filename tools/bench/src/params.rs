@@ -46,7 +46,10 @@ impl Params {
 
     /// The queue's options. Peers choose their memory themselves.
     pub(crate) fn config(&self) -> Config {
-        Config::new(self.capacity).memory(self.setting.suite().memory())
+        let suite = self.setting.suite();
+        let mut config = Config::new(self.capacity).memory(suite.memory());
+        config.relaxation = suite.relaxation();
+        config
     }
 
     /// The parameters of a measurement between one producer and one consumer.

@@ -95,12 +95,15 @@ impl fmt::Debug for Kernel {
 
 /// The time of a kill: a process starts, and dies soon.
 const KILL: Duration = Duration::from_millis(5);
+/// The time of an item whose rank error is computed: it is sorted by several stamps.
+const SORTED: Duration = Duration::from_micros(2);
 
 impl Cell {
     /// The approximate time of a measurement, including the warm-up.
     pub(crate) fn time(&self) -> Duration {
         match (self.test, self.length) {
             (Test::Kill, Length::Items(kills)) => KILL.saturating_mul(kills as u32),
+            (Test::RankError, Length::Items(items)) => SORTED.mul_f64(items as f64),
             _ => self.length.time(),
         }
     }

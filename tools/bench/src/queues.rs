@@ -10,13 +10,14 @@ use corelane::fast_forward::FfqAny;
 use corelane::mc_ring_sane::McRingSane;
 use corelane::scq::ScqDelayed;
 use corelane::segmented::Uspsc;
-use corelane::{Config, Info, Queue, for_each_queue};
+use corelane::{CapacityError, Config, Consumer, Info, Queue, for_each_queue};
 
 use crate::catalogue::{Entry, Measured};
 use crate::kinds::TeamSize;
 use crate::payload::{Indirect, Parcel, Payload};
 use crate::peers;
 use crate::suite::mpmc::{self, MpmcKernel};
+use crate::suite::relaxed::{self, RelaxedKernel};
 use crate::suite::ring::{self, RingKernel};
 use crate::suite::spsc::words::{self, Roomy};
 use crate::suite::spsc::{self, SpscKernel};
@@ -35,6 +36,10 @@ pub(crate) struct Kernels {
     pub(crate) mpmc: MpmcKernel,
     /// Between threads in a ring.
     pub(crate) ring: RingKernel,
+    /// Rank errors, and memory.
+    pub(crate) relaxed: RelaxedKernel,
+    /// The k that the queue has with these options.
+    pub(crate) relaxation: fn(Config) -> Result<usize, CapacityError>,
     /// Makes the queue and drops it. The error says what is wrong with the parameters.
     pub(crate) probe: fn(Config, TeamSize) -> Result<(), String>,
 }
@@ -56,6 +61,8 @@ impl Subject {
             larger: |_| None,
             mpmc: mpmc::measure::<N, B, Q>,
             ring: ring::measure::<B, Q>,
+            relaxed: relaxed::measure::<N, Q>,
+            relaxation: |config| <Q as Queue<N>>::with(config).map(|(_, rx)| rx.relaxation()),
             probe: |config, size| mpmc::handles(<Q as Queue<N>>::with, config, size).map(drop),
         })
     }

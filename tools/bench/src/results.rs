@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use corelane_report::{Origin, name};
+use corelane_report::Origin;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -16,7 +16,6 @@ use crate::sample::{Sample, Summary};
 use crate::stats::{Group, Quartiles};
 use crate::suite::Suite;
 use crate::suite::spsc::Regime;
-use crate::suite::wait::Strategy;
 
 /// Version of the JSON file's shape.
 pub(crate) const SCHEMA: u32 = 1;
@@ -211,10 +210,7 @@ impl CellResult {
 
     /// The queue, with a mark if it is unbounded and its name doesn't say so, or if it is a floor.
     pub(crate) fn label(&self) -> String {
-        let queue = match self.suite().strategy() {
-            Strategy::Adaptive => self.queue.clone(),
-            strategy => format!("{} {}", self.queue, name(&strategy)),
-        };
+        let queue = self.suite().label(&self.queue);
         match self.is_bounded() || self.queue.ends_with("-unbounded") {
             true if self.floor => format!("{queue} (floor)"),
             true => queue,

@@ -1,9 +1,10 @@
 //! The result of a measurement, and the summary of many.
 
+use corelane_history::{Disorder, Spread};
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-use crate::stats::Quartiles;
+use crate::stats::{Quartiles, median};
 
 /// The result of one cell in one round.
 #[derive(Debug, Clone, Default)]
@@ -32,6 +33,10 @@ pub(crate) struct Sample {
     pub(crate) kills: Option<Kills>,
     /// Share of the items that thieves took.
     pub(crate) stolen: Option<f64>,
+    /// By the order in which calls returned, and what is certain in any order.
+    pub(crate) disorder: Option<[RankAndDelay; 2]>,
+    /// Allocations after a queue and its handles were made.
+    pub(crate) allocations: Option<u64>,
     pub(crate) latency: Option<Histogram<u64>>,
     pub(crate) pushes: Option<Histogram<u64>>,
     pub(crate) pops: Option<Histogram<u64>>,
@@ -70,6 +75,58 @@ impl Kills {
             hung: self.hung + other.hung,
             left_behind: self.left_behind + other.left_behind,
             reopen_ms_p99: self.reopen_ms_p99.max(other.reopen_ms_p99),
+        }
+    }
+}
+
+/// How far items left out of turn.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct OutOfTurn {
+    /// The mean.
+    pub mean: f64,
+    /// 99 of 100 items have no more.
+    pub p99: u32,
+    /// The largest.
+    pub max: u32,
+}
+
+impl From<Spread> for OutOfTurn {
+    fn from(Spread { mean, p99, largest }: Spread) -> Self {
+        Self { mean, p99, max: largest }
+    }
+}
+
+impl OutOfTurn {
+    /// The medians, and the largest of all.
+    fn of(all: impl Iterator<Item = Self> + Clone) -> Self {
+        let median_of = |value: fn(Self) -> f64| median(all.clone().map(value));
+        Self {
+            mean: median_of(|one| one.mean),
+            p99: median_of(|one| one.p99.into()) as u32,
+            max: all.clone().map(|one| one.max).max().unwrap_or_default(),
+        }
+    }
+}
+
+/// The rank errors and the delays of items.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(crate) struct RankAndDelay {
+    pub(crate) rank_error: OutOfTurn,
+    pub(crate) delay: OutOfTurn,
+}
+
+impl From<Disorder> for RankAndDelay {
+    fn from(Disorder { rank_errors, delays }: Disorder) -> Self {
+        Self { rank_error: rank_errors.into(), delay: delays.into() }
+    }
+}
+
+impl RankAndDelay {
+    /// Those of several runs.
+    pub(crate) fn of(runs: impl Iterator<Item = Self> + Clone) -> Self {
+        Self {
+            rank_error: OutOfTurn::of(runs.clone().map(|run| run.rank_error)),
+            delay: OutOfTurn::of(runs.map(|run| run.delay)),
         }
     }
 }
@@ -124,6 +181,15 @@ pub struct Summary {
     /// Share of the items that thieves took.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) stolen: Option<f64>,
+    /// By the order in which calls returned.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub(crate) disorder: Option<RankAndDelay>,
+    /// In whatever order calls that overlap took effect.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) certain: Option<RankAndDelay>,
+    /// Allocations after a queue and its handles were made; the most of a round.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) allocations: Option<u64>,
     /// All kills of all rounds.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub(crate) kills: Option<Kills>,
@@ -153,6 +219,10 @@ impl Summary {
         };
         let [batch, fairness] =
             [both(|sample| sample.perceived_batch), both(|sample| sample.fairness)];
+        let disorder = |of: usize| {
+            let all = samples.iter().filter_map(move |sample| Some(sample.disorder?[of]));
+            all.clone().next().map(|_| RankAndDelay::of(all))
+        };
         let per_s = Some(1e9 / value.median);
         Some(Self {
             value,
@@ -168,6 +238,9 @@ impl Summary {
             cpu_ns: sides(both(|sample| sample.cpu_sides)),
             sleeps_per_item: median(&|sample| sample.sleeps),
             stolen: median(&|sample| sample.stolen),
+            disorder: disorder(0),
+            certain: disorder(1),
+            allocations: samples.iter().filter_map(|sample| sample.allocations).max(),
             kills: samples.iter().filter_map(|sample| sample.kills).reduce(Kills::sum),
             latency_ns: times(|sample| sample.latency.as_ref()),
             push_ns: times(|sample| sample.pushes.as_ref()),

@@ -11,6 +11,8 @@ use crate::stats::Group;
 pub(crate) struct Yardsticks {
     floor: Option<f64>,
     best_peer: Option<f64>,
+    /// The queue in which this one nests capsules.
+    tube: Option<f64>,
 }
 
 /// Heading and content of a column beside the queue, the value and its quartiles.
@@ -27,6 +29,7 @@ columns! {
     TIMES_FLOOR: "× floor", |s, beside| times(s.value.median / beside.floor?);
     RATIO_FLOOR: "× floor", |s, beside| ratio(s.value.median / beside.floor?);
     RATIO_PEER: "× peer", |s, beside| ratio(s.value.median / beside.best_peer?);
+    TIMES_TUBE: "× tube", |s, beside| times(beside.tube? / s.value.median);
     PER_S: "M/s", |s, _| short(s.items_per_s.or(s.messages_per_s)? / 1e6);
     LOST: "lost", |s, _| format!("{:.0} %", 100.0 * s.lost?);
     FAIR_P: "fair P", |s, _| format!("{:.2}", s.fairness?.producers);
@@ -53,6 +56,12 @@ columns! {
     HUNG: "hung", |s, _| s.kills?.hung.to_string();
     LEFT: "left behind", |s, _| s.kills?.left_behind.to_string();
     STOLEN: "stolen", |s, _| format!("{:.1} %", 100.0 * s.stolen?);
+    RANK_P99: "p99", |s, _| s.disorder?.rank_error.p99.to_string();
+    RANK_CERTAIN: "certain", |s, _| s.certain?.rank_error.max.to_string();
+    DELAY: "delay", |s, _| short(s.disorder?.delay.mean);
+    DELAY_P99: "p99", |s, _| s.disorder?.delay.p99.to_string();
+    DELAY_CERTAIN: "certain", |s, _| s.certain?.delay.max.to_string();
+    ALLOCATIONS: "allocations", |s, _| s.allocations?.to_string();
     REQUESTS: "requests/s", |s, _| format!("{:.0}", 1e9 / s.value.median);
     P50_US: "p50 us", |s, _| format!("{:.0}", s.latency_ns?.p50 as f64 / 1e3);
     P99_US: "p99 us", |s, _| format!("{:.0}", s.latency_ns?.p99 as f64 / 1e3);
@@ -75,7 +84,10 @@ impl Results {
         for result in results {
             let Some(summary) = result.groups.get(&group) else { continue };
             let floor = result.floor_of(self, group).map(|(_, floor)| floor);
-            let beside = Yardsticks { floor, best_peer };
+            let tube = suite.tube(&result.queue);
+            let tube = results.iter().find(|other| Some(&*other.queue) == tube);
+            let tube = tube.map(|tube| tube.median(group));
+            let beside = Yardsticks { floor, best_peer, tube };
             let mut cells =
                 vec![result.label(), short(summary.value.median), summary.value.spread()];
             cells.extend(columns.iter().map(|(_, cell)| cell(summary, beside).unwrap_or_default()));

@@ -111,7 +111,8 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) markdown: Option<PathBuf>,
 
-    /// Draw the fastest streams of the first file that has streams.
+    /// Draw the fastest streams of the first file that has streams, or throughput against rank
+    /// errors.
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
 }

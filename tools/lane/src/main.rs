@@ -10,11 +10,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use corelane_bench::{
-    Calibration, Plan, QuickArgs, Results, be_peer, compute, cores, numbers, picture, run,
+    Calibration, Counting, Plan, QuickArgs, Results, be_peer, compute, cores, numbers, picture, run,
 };
 use corelane_report::{Block, Failure, Files, Sink, about, announce, interrupt, parse, print};
 
 use cli::{CalibrateArgs, Cli, Command, ReportArgs};
+
+/// For `lane bench relaxed --test memory`.
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
 
 fn main() -> ExitCode {
     parse().and_then(carry_out).unwrap_or_else(Failure::report)

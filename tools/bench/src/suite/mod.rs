@@ -9,6 +9,7 @@ pub(crate) mod executor;
 #[cfg_attr(not(target_os = "linux"), path = "ipc/none.rs")]
 pub(crate) mod ipc;
 pub(crate) mod mpmc;
+pub(crate) mod relaxed;
 pub(crate) mod ring;
 pub(crate) mod spsc;
 pub(crate) mod steal;
@@ -16,7 +17,7 @@ pub(crate) mod wait;
 
 use clap::Subcommand;
 use corelane::Memory;
-use corelane_report::Failure;
+use corelane_report::{Failure, name};
 use serde::Serialize;
 use serde::de::Error;
 use serde_json::Value;
@@ -110,6 +111,25 @@ pub(crate) trait Suite {
 
     fn memory(&self) -> Memory {
         Memory::Heap
+    }
+
+    /// The k that the queue is asked for.
+    fn relaxation(&self) -> Option<usize> {
+        None
+    }
+
+    /// The name of a queue, with what tells it apart from others of its table.
+    fn label(&self, queue: &str) -> String {
+        match self.strategy() {
+            Strategy::Adaptive => queue.to_owned(),
+            strategy => format!("{queue} {}", name(&strategy)),
+        }
+    }
+
+    /// The queue in which `queue` nests capsules, if its throughput is compared.
+    fn tube<'a>(&self, queue: &'a str) -> Option<&'a str> {
+        _ = queue;
+        None
     }
 
     /// Whether results with these parameters are compared with each other.
@@ -208,4 +228,6 @@ suites! {
     Steal: steal, StealSetting, StealArgs;
     /// Executors of async tasks.
     Executor: executor, ExecutorSetting, ExecutorArgs;
+    /// Queues whose items may leave out of turn: throughput, how far out of turn, memory.
+    Relaxed: relaxed, RelaxedSetting, RelaxedArgs;
 }

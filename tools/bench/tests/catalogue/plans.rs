@@ -15,7 +15,7 @@ struct Line {
 #[test]
 fn default_plans_end_within_three_minutes_and_have_five_rounds() {
     // If all threads share a core, measurements are longest.
-    for line in ["spsc", "mpmc", "mpmc --cores 0", "ring", "wait"] {
+    for line in ["spsc", "mpmc", "mpmc --cores 0", "ring", "wait", "relaxed"] {
         let line = Line::parse_from(["lane"].into_iter().chain(line.split(' ')));
         let plan = line.suite.plan().expect("the options can be carried out");
         let (time, round) = (plan.time(), plan.round_time());

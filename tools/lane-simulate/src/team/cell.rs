@@ -1,7 +1,7 @@
 //! The results of a queue with some numbers of threads, in the shape of the JSON file.
 
-use corelane_bench::Workload;
-use corelane_simulate::{Member, Queue, Spread, TeamRun};
+use corelane_bench::{OutOfTurn, Workload};
+use corelane_simulate::{Member, Queue, TeamRun};
 use serde::Serialize;
 
 use super::TeamJob;
@@ -32,20 +32,6 @@ pub(super) struct TeamCell {
     pub(super) delay: OutOfTurn,
     pub(super) wait_ns: Wait,
     pub(super) sides: [TeamSide; 2],
-}
-
-/// How far items left out of turn.
-#[derive(Debug, Serialize)]
-pub(super) struct OutOfTurn {
-    pub(super) mean: f64,
-    pub(super) p99: u32,
-    pub(super) max: u32,
-}
-
-impl OutOfTurn {
-    fn of(Spread { mean, p99, largest }: Spread) -> Self {
-        Self { mean, p99, max: largest }
-    }
 }
 
 /// Nanoseconds from the return of an item's push to the return of its pop.
@@ -106,8 +92,8 @@ impl TeamCell {
             items: run.items,
             relaxed: queue.info.relaxed,
             k: relaxation,
-            rank_error: OutOfTurn::of(journey.disorder.rank_errors),
-            delay: OutOfTurn::of(journey.disorder.delays),
+            rank_error: journey.disorder.rank_errors.into(),
+            delay: journey.disorder.delays.into(),
             wait_ns: Wait { mean: journey.mean_wait, p50, p90, p99, max },
             sides: run.members.each_ref().map(|members| TeamSide::new(members, run.items)),
         }

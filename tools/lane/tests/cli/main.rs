@@ -6,6 +6,7 @@ mod ipc;
 mod mpmc;
 mod quick;
 mod refusals;
+mod relaxed;
 mod report;
 mod ring;
 mod runs;

@@ -12,7 +12,7 @@ pub use bars::{Bar, BarRow, bars};
 pub use curves::{Curve, Scale, curves};
 pub use heat::{HeatMap, HeatRange, Square, heat_maps};
 pub use panels::panels;
-pub use points::{Named, named_points};
+pub use points::{Named, named_points, named_points_file};
 
 fn round_numbers(most: f64) -> Vec<f64> {
     let rough = most / 6.0;

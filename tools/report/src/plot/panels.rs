@@ -13,7 +13,7 @@ const ROW: i32 = 26;
 const VALUE: i32 = 56;
 
 /// Colours that can be read on white and on black, because the page's background is unknown.
-const STYLE: &str = "text{font-family:system-ui,-apple-system,'Segoe UI',Roboto,sans-serif}\
+pub(super) const STYLE: &str = "text{font-family:system-ui,-apple-system,'Segoe UI',Roboto,sans-serif}\
     .ink,.soft{fill:#808892}.ink{font-weight:600}.ours{fill:#2f81f7}.peer{fill:#9aa4b0}";
 
 /// A file with `panels` side by side, each with a title and a scale of its own. They have the same

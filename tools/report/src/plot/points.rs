@@ -1,6 +1,7 @@
 //! Points with names, by two values that may differ by powers of ten.
 
 use super::canvas::{Align, Canvas, Point};
+use super::panels::STYLE;
 use crate::short;
 
 const SIZE: Point = (960, 440);
@@ -25,7 +26,17 @@ pub struct Named {
 }
 
 /// Draws points over two logarithmic axes with these titles.
-pub fn named_points([x, y]: [&str; 2], points: &[Named]) -> String {
+pub fn named_points(axes: [&str; 2], points: &[Named]) -> String {
+    draw(axes, points).svg()
+}
+
+/// The same as a file, for pages without a style sheet.
+pub fn named_points_file(axes: [&str; 2], points: &[Named]) -> String {
+    let lines = "polyline{fill:none;stroke:#808892}.rule{opacity:.3}";
+    draw(axes, points).file(&format!("{STYLE}{lines}"))
+}
+
+fn draw([x, y]: [&str; 2], points: &[Named]) -> Canvas {
     let mut canvas = Canvas::new(SIZE);
     let axes = [0, 1].map(|axis| Axis::of(points.iter().map(|point| point.at[axis])));
     let place = |at: [f64; 2]| {
@@ -57,7 +68,7 @@ pub fn named_points([x, y]: [&str; 2], points: &[Named]) -> String {
         canvas.text(&point.name, (name[0], name[2]), Align::Left, 14, ink);
         names.push(name);
     }
-    canvas.svg()
+    canvas
 }
 
 /// Left and right end and height of a name beside its point, below the names that are in the way.

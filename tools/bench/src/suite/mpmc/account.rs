@@ -119,6 +119,11 @@ impl Account {
         self.missing.fetch_sub(items as i64, Ordering::Relaxed);
     }
 
+    /// Whether a producer has not ended.
+    pub(crate) fn is_open(&self) -> bool {
+        self.producers.load(Ordering::Relaxed) > 0
+    }
+
     fn is_settled(&self) -> bool {
         // Acquire ↔ Release in `pushed`: the producers' items in `missing`.
         self.producers.load(Ordering::Acquire) == 0 && self.missing.load(Ordering::Relaxed) <= 0
@@ -131,7 +136,7 @@ impl Account {
         while !self.is_settled() {
             self.popped(pop());
             let missing = self.missing.load(Ordering::Relaxed);
-            if missing != seen || self.producers.load(Ordering::Relaxed) > 0 {
+            if missing != seen || self.is_open() {
                 (seen, since) = (missing, Instant::now());
             } else if since.elapsed() > patience {
                 return;

@@ -1,0 +1,80 @@
+//! What order costs: throughput against rank errors, a point for each queue and k.
+
+use corelane_report::plot::{Named, named_points, named_points_file};
+use corelane_report::{Block, Media, name};
+
+use super::RelaxedSetting;
+use crate::kinds::Test;
+use crate::results::{CellResult, Results};
+use crate::sample::OutOfTurn;
+use crate::stats::Group;
+use crate::suite::Setting;
+
+/// A figure of rank errors, with its name.
+type Figure = (&'static str, fn(OutOfTurn) -> f64);
+
+const FIGURES: [Figure; 2] =
+    [("mean rank error", |error| error.mean), ("rank error, p99,", |error| error.p99.into())];
+
+/// The queues of a table whose throughput and rank errors were both measured.
+struct Frontier<'a> {
+    setting: &'a RelaxedSetting,
+    /// Nanoseconds an item, and the rank errors.
+    queues: Vec<(&'a CellResult, f64, OutOfTurn)>,
+}
+
+/// Two pictures for each team of threads.
+pub(crate) fn blocks(results: &Results, group: Group) -> Vec<Block> {
+    let pictures = frontiers(results, group).into_iter().flat_map(|frontier| {
+        let heading = format!("Throughput against rank errors, {}", frontier.team());
+        let drawn = FIGURES.map(|figure| frontier.draw(figure, named_points));
+        [Block::heading(3, heading), Block::Figures(drawn.into())]
+    });
+    let pictures: Vec<_> = pictures.collect();
+    if pictures.is_empty() { pictures } else { vec![Block::On(Media::PAGE, pictures)] }
+}
+
+/// Throughput against the mean rank error of the largest team of threads, as an SVG file; `None` if
+/// they were not both measured.
+pub(crate) fn picture(results: &Results) -> Option<String> {
+    let frontiers = frontiers(results, results.groups().next()?).into_iter();
+    let frontier = frontiers.max_by_key(|frontier| frontier.setting.size.threads())?;
+    Some(frontier.draw(FIGURES[0], named_points_file))
+}
+
+fn frontiers<'a>(results: &'a Results, group: Group) -> Vec<Frontier<'a>> {
+    let errors = |result: &CellResult| {
+        let is_same = |other: &&CellResult| {
+            let key = (&other.queue, &other.params);
+            other.test == Test::RankError && key == (&result.queue, &result.params)
+        };
+        let errors = results.results.iter().find(is_same)?;
+        Some(errors.groups.get(&group)?.disorder?.rank_error)
+    };
+    let frontier = |table: Vec<&'a CellResult>| {
+        let Setting::Relaxed(setting) = &table[0].params.setting else { return None };
+        let queues = table.into_iter().filter(|result| result.test == Test::Throughput);
+        let queue = |result: &'a CellResult| Some((result, result.median(group), errors(result)?));
+        let queues: Vec<_> = queues.filter_map(queue).collect();
+        (!queues.is_empty()).then_some(Frontier { setting, queues })
+    };
+    results.tables(group).into_iter().filter_map(frontier).collect()
+}
+
+impl Frontier<'_> {
+    fn team(&self) -> String {
+        let RelaxedSetting { size, placement, .. } = self.setting;
+        format!("{size} threads placed {}", name(placement))
+    }
+
+    fn draw(&self, (name, of): Figure, draw: fn([&str; 2], &[Named]) -> String) -> String {
+        let point = |&(result, ns, errors): &(&CellResult, f64, OutOfTurn)| {
+            // One more, since the axis is logarithmic.
+            let at = [of(errors) + 1.0, 1e3 / ns];
+            Named { name: result.suite().label(&result.queue), is_peer: result.peer, at }
+        };
+        let points: Vec<_> = self.queues.iter().map(point).collect();
+        let x = format!("{name} + 1; {}", self.team());
+        draw([&x, "million items a second"], &points)
+    }
+}
