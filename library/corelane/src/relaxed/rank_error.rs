@@ -16,7 +16,7 @@ pub struct RankError {
 }
 
 /// The sum of all samples since it was last asked for.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Samples {
     number: AtomicU64,
     sum: AtomicU64,
@@ -24,6 +24,11 @@ pub(super) struct Samples {
 }
 
 impl Samples {
+    pub(super) fn new() -> Self {
+        let [number, sum, max] = [0; 3].map(AtomicU64::new);
+        Self { number, sum, max }
+    }
+
     pub(super) fn add(&self, rank_error: u64) {
         // Relaxed, all: a statistic. A larger one may be lost to one that another thread adds.
         self.number.fetch_add(1, Ordering::Relaxed);
