@@ -88,7 +88,7 @@ use crate::queue::{
     self, Built, CapacityError, Config, TryPopError, TryPushError, answered_by, full, handles,
 };
 use crate::region::{End, Slots, State, ends, most_slots};
-use crate::spin::{Backoff, Retries};
+use crate::spin::{Backoff, Distance, Retries};
 use crate::unwind::drop_each;
 
 /// The k of a queue that is not told.
@@ -99,6 +99,8 @@ const MOST_IN_GROUP: usize = 64;
 const TRIES: u64 = limit(8, 3);
 /// Most capsules that a producer fills alone before it shares again.
 const MOST_ALONE: u32 = limit(8, 1) as u32;
+/// A consumer that pops so many items before it catches up with a producer is far enough behind.
+const FAR_BEHIND: u64 = 16;
 /// Looks at an empty capsule before the consumer looks elsewhere: its producer may be at work.
 const LOOKS: u64 = limit(8, 0);
 /// Waits of a consumer whose next capsule is too far ahead, or whose group another consumer gives
@@ -376,8 +378,12 @@ pub struct Consumer<T, Q: Tube = Faaq> {
     left: u64,
     /// What `left` was after that look, without items that other consumers have popped since.
     given: u64,
-    /// Pops until the next one whose rank error is estimated.
-    until_sample: u64,
+    /// Pops, up to the last look.
+    pops: u64,
+    /// The pop whose rank error is estimated next.
+    next_sample: u64,
+    /// How far this consumer stays behind producers.
+    distance: Distance,
     /// The index of the current capsule.
     index: usize,
     /// Whether there is no other consumer.
@@ -673,12 +679,14 @@ impl<T, Q: Tube> queue::Producer for Producer<T, Q> {
 impl<T, Q: Tube> Consumer<T, Q> {
     fn new(tube: Q::Consumer, end: Side<T, Q>) -> Self {
         let is_alone = Cell::new(true);
-        let until_sample = interval(&end);
+        let next_sample = interval(&end);
         Self {
             word: NO_WORD,
             left: 0,
             given: 0,
-            until_sample,
+            pops: 0,
+            next_sample,
+            distance: Distance::new(0),
             index: 0,
             is_alone,
             ahead: None,
@@ -776,15 +784,21 @@ impl<T, Q: Tube> Consumer<T, Q> {
 
     /// The capsule of `turn` is the current one.
     fn work_in(&mut self, turn: u64, popped: u64, left: u64) {
-        self.until_sample -= self.given - self.left;
-        if self.until_sample == 0 {
+        self.count_pops();
+        if self.pops >= self.next_sample {
             self.end.header().samples.add(self.older(turn, count(popped)));
-            self.until_sample = interval(&self.end);
+            self.next_sample = self.pops + interval(&self.end);
         }
         self.index = self.end.slots().index(turn);
         self.word = popped;
-        self.given = left.min(self.until_sample);
-        self.left = self.given;
+        self.left = left.min(self.next_sample - self.pops);
+        self.given = self.left;
+    }
+
+    /// Counts the pops since the last look.
+    fn count_pops(&mut self) {
+        self.pops += self.given - self.left;
+        self.given = self.left;
     }
 
     /// About how many items are inside that are older than that of a slot: a producer that began a
@@ -810,8 +824,14 @@ impl<T, Q: Tube> Consumer<T, Q> {
     #[inline(never)]
     fn find(&mut self) -> Result<(), TryPopError> {
         self.is_alone.set(self.end.is_only());
-        if self.word != NO_WORD && self.linger(turn_of(self.word)) {
-            return Ok(());
+        self.count_pops();
+        if self.word != NO_WORD {
+            if count(self.word) < self.end.slots().shape().size as u64 {
+                (self.distance, _) = self.distance.caught_up(self.pops, 1, FAR_BEHIND);
+            }
+            if self.linger(turn_of(self.word)) {
+                return Ok(());
+            }
         }
         // Before the search: it finds all items of producers that are gone.
         let is_closed = self.end.peer_is_gone();
