@@ -11,18 +11,18 @@
 #[macro_export]
 macro_rules! for_each_queue {
     ($with:ident) => {
-        $with!(single any lq: $crate::lamport::Lq);
+        $crate::compared! { $with!(single any lq: $crate::lamport::Lq); }
         $with!(single any llq: $crate::lamport::lazy::Llq);
         $with!(single any blq: $crate::lamport::batched::Blq);
         $with!(single token ffq: $crate::fast_forward::Ffq);
         $with!(single any ffq_any: $crate::fast_forward::FfqAny);
-        $with!(single token ffq_slip: $crate::fast_forward::slipping::FfqSlip);
-        $with!(single any ffq_slip_any: $crate::fast_forward::slipping::FfqSlipAny);
+        $crate::compared! { $with!(single token ffq_slip: $crate::fast_forward::slipping::FfqSlip); }
+        $crate::compared! { $with!(single any ffq_slip_any: $crate::fast_forward::slipping::FfqSlipAny); }
         $with!(single token iffq: $crate::fast_forward::improved::Iffq);
         $with!(single any iffq_any: $crate::fast_forward::improved::IffqAny);
         $with!(single token biffq: $crate::fast_forward::batched::Biffq);
         $with!(single any biffq_any: $crate::fast_forward::batched::BiffqAny);
-        $with!(single any mcring: $crate::mc_ring::McRing);
+        $crate::compared! { $with!(single any mcring: $crate::mc_ring::McRing); }
         $with!(single token bqueue: $crate::b_queue::BQueue);
         $with!(single any bqueue_any: $crate::b_queue::BQueueAny);
         $with!(single any linering: $crate::line_ring::LineRing);
@@ -32,31 +32,31 @@ macro_rules! for_each_queue {
         $with!(shared any bbq_spmc: $crate::block::one_producer::BbqSpmc);
         $with!(shared any faaq: $crate::block::fetch_add::Faaq);
         $with!(shared any bbq_bytes: $crate::block::bytes::BbqBytes);
-        $with!(shared any ring: $crate::ring::Ring<$crate::ring::InOrder>);
-        $with!(shared any ring_rts: $crate::ring::Ring<$crate::ring::RelaxedTail>);
-        $with!(shared any ring_hts: $crate::ring::Ring<$crate::ring::HeadTail>);
+        $crate::compared! { $with!(shared any ring: $crate::ring::Ring<$crate::ring::InOrder>); }
+        $crate::compared! { $with!(shared any ring_rts: $crate::ring::Ring<$crate::ring::RelaxedTail>); }
+        $crate::compared! { $with!(shared any ring_hts: $crate::ring::Ring<$crate::ring::HeadTail>); }
         $with!(shared any leased: $crate::leased::Leased);
         $with!(shared any scq: $crate::scq::Scq);
         $with!(relaxed any cnq: $crate::relaxed::cnq::Cnq<$crate::block::fetch_add::Faaq>);
         $with!(relaxed any cnq_bbq: $crate::relaxed::cnq::Cnq<$crate::block::shared::Bbq>);
         $with!(relaxed any cnq_scq: $crate::relaxed::cnq::Cnq<$crate::scq::Scq>);
-        $with!(relaxed any cnq_ring: $crate::relaxed::cnq::Cnq<$crate::ring::Ring<$crate::ring::InOrder>>);
-        $with!(shared any locked: $crate::locked::Locked);
-        $with!(shared plain bbq_drop_old: $crate::block::overwriting::BbqDropOld);
+        $crate::compared! { $with!(relaxed any cnq_ring: $crate::relaxed::cnq::Cnq<$crate::ring::Ring<$crate::ring::InOrder>>); }
+        $crate::compared! { $with!(shared any locked: $crate::locked::Locked); }
+        $crate::compared! { $with!(shared plain bbq_drop_old: $crate::block::overwriting::BbqDropOld); }
         $with!(shared plain seqring: $crate::seq_ring::SeqRing);
-        $with!(relaxed any d_cbo: $crate::relaxed::d_cbo::DCbo);
-        $with!(relaxed any radq: $crate::relaxed::d_cbo::Radq);
-        $with!(relaxed any multi_fifo: $crate::relaxed::multi_fifo::MultiFifo);
-        $with!(relaxed any block_fifo: $crate::relaxed::block_fifo::BlockFifo);
-        $with!(relaxed any bsq: $crate::relaxed::k_segment::Bsq);
-        $with!(relaxed any usq: $crate::relaxed::k_segment_list::Usq);
-        $with!(relaxed any lldq: $crate::relaxed::lldq::Lldq);
-        $with!(single any dspsc: $crate::list::linked::Dspsc);
+        $crate::compared! { $with!(relaxed any d_cbo: $crate::relaxed::d_cbo::DCbo); }
+        $crate::compared! { $with!(relaxed any radq: $crate::relaxed::d_cbo::Radq); }
+        $crate::compared! { $with!(relaxed any multi_fifo: $crate::relaxed::multi_fifo::MultiFifo); }
+        $crate::compared! { $with!(relaxed any block_fifo: $crate::relaxed::block_fifo::BlockFifo); }
+        $crate::compared! { $with!(relaxed any bsq: $crate::relaxed::k_segment::Bsq); }
+        $crate::compared! { $with!(relaxed any usq: $crate::relaxed::k_segment_list::Usq); }
+        $crate::compared! { $with!(relaxed any lldq: $crate::relaxed::lldq::Lldq); }
+        $crate::compared! { $with!(single any dspsc: $crate::list::linked::Dspsc); }
         $with!(single any uspsc: $crate::segmented::Uspsc);
         $with!(shared token lcrq: $crate::rings::lcrq::Lcrq);
         $with!(shared any lcrq_any: $crate::rings::lcrq::LcrqAny);
         $with!(shared any lprq: $crate::rings::lprq::Lprq);
-        $with!(shared any msq: $crate::list::michael_scott::Msq);
+        $crate::compared! { $with!(shared any msq: $crate::list::michael_scott::Msq); }
     };
 }
 
@@ -70,8 +70,24 @@ macro_rules! for_each_steal_queue {
     ($with:ident) => {
         $with!(Lifo bwos_lifo: $crate::steal::bwos::lifo);
         $with!(Fifo bwos_fifo: $crate::steal::bwos::fifo);
-        $with!(Lifo abp: $crate::steal::chase_lev);
-        $with!(Lifo abp_asymmetric: $crate::steal::chase_lev::asymmetric);
-        $with!(Fifo tokio_ring: $crate::steal::run_queue);
+        $crate::compared! { $with!(Lifo abp: $crate::steal::chase_lev); }
+        $crate::compared! { $with!(Lifo abp_asymmetric: $crate::steal::chase_lev::asymmetric); }
+        $crate::compared! { $with!(Fifo tokio_ring: $crate::steal::run_queue); }
     };
+}
+
+/// What is for queues that are there only to compare.
+#[cfg(not(corelane_shipped))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! compared {
+    ($($line:tt)*) => { $($line)* };
+}
+
+/// As the sanitizer builds it, for which they are too many.
+#[cfg(corelane_shipped)]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! compared {
+    ($($line:tt)*) => {};
 }

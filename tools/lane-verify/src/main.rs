@@ -39,7 +39,7 @@ const CANARY: &str = "canary";
 #[derive(Debug, Parser)]
 #[command(name = "lane-verify", bin_name = "lane verify", version, max_term_width = 100)]
 struct VerifyArgs {
-    /// Queues to verify, by id; if none is named, all but the relaxed ones (of histories: all). `canary` is a broken queue, to see a failure.
+    /// Queues to verify, by id; all if none is named. `canary` is a broken queue, to see a failure.
     #[arg(value_name = "QUEUE")]
     queues: Vec<String>,
 
@@ -102,7 +102,7 @@ fn carry_out(args: &VerifyArgs) -> Result<ExitCode, Failure> {
         return Err(unknown(name, known.into_iter()));
     }
     let queues: Vec<_> = match (args.queues.as_slice(), args.histories) {
-        ([], None) => orderings::usual_ids(),
+        ([], None) => orderings::queue_ids(),
         ([], Some(_)) => histories::queue_ids(),
         (named, _) => named.iter().map(String::as_str).collect(),
     };

@@ -5,8 +5,7 @@ use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 
 use corelane::{
-    BoxedConsumer, BoxedProducer, Config, Consumer, Info, Producer, Queue, Sides, block,
-    for_each_queue,
+    BoxedConsumer, BoxedProducer, Config, Consumer, Info, Producer, Queue, Sides, for_each_queue,
 };
 use corelane_harness::{Any, Item, Single, clones};
 
@@ -269,8 +268,10 @@ pub fn all_subjects() -> Vec<HistorySubject> {
             subjects.push(HistorySubject::shared(Any::<u64>::of::<$queue>()));
         };
         (shared plain bbq_drop_old: $queue:ty) => {
-            subjects
-                .push(overwriting::<$queue>(block::overwriting::Producer::kept, Rules::default()));
+            subjects.push(overwriting::<$queue>(
+                corelane::block::overwriting::Producer::kept,
+                Rules::default(),
+            ));
         };
         (shared plain $name:ident: $queue:ty) => {
             subjects.push(overwriting::<$queue>(Producer::capacity, voids));
