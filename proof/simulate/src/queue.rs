@@ -105,6 +105,11 @@ impl Queue {
         }
     }
 
+    /// Whether the queue can be told its k.
+    pub fn has_relaxation(&self) -> bool {
+        self.info.relaxed && self.probe(Config::new(1024).relaxation(16)).is_ok()
+    }
+
     /// Simulates `stream`.
     ///
     /// # Errors

@@ -29,6 +29,8 @@ pub struct Team {
     pub consumers: usize,
     /// The threads' work besides their calls.
     pub workload: Workload,
+    /// The work of a producer before each push, on average, besides the workload.
+    pub load: Time,
     /// Decides the order of threads and store buffers that are due at the same time.
     pub seed: u64,
     /// Items that the queue must hold.
@@ -74,6 +76,7 @@ impl Team {
             producers: 1,
             consumers: 1,
             workload: Workload::Simple,
+            load: Time::ZERO,
             seed: 1,
             capacity: 4096,
             relaxation: None,
@@ -195,6 +198,7 @@ impl Bench {
         self.tallies.push((core, tally.clone()));
         let thread = Thread {
             workload: self.team.workload,
+            load: self.team.load,
             call: self.team.call,
             chance: Chance::new(core as u64),
             phase: Phase::WarmUp,
@@ -238,6 +242,8 @@ struct Tally {
 #[derive(Debug)]
 struct Thread {
     workload: Workload,
+    /// Of a producer.
+    load: Time,
     call: Time,
     chance: Chance,
     phase: Phase,
@@ -262,6 +268,9 @@ impl Thread {
     fn work(&mut self) {
         if self.workload == Workload::Complex {
             compute(TURN * self.chance.below(MOST_TURNS + 1));
+        }
+        if self.load != Time::ZERO {
+            compute(Time::ps(self.chance.below(2 * self.load.as_ps() + 1)));
         }
     }
 
@@ -312,6 +321,7 @@ fn receive<T: Item, C: Consumer<Item = T>>(
     mut last: Vec<Option<u64>>,
     thread: &mut Thread,
 ) -> (C, Vec<Option<u64>>) {
+    thread.load = Time::ZERO;
     thread.work();
     while thread.look() != Phase::Over {
         let called = now();

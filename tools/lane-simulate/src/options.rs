@@ -229,6 +229,14 @@ pub(crate) struct TeamArgs {
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) seed: u64,
 
+    /// Work of a producer before each push, on average, so that the queue is nearly empty.
+    #[arg(long, value_name = "NS", default_value = "0")]
+    pub(crate) load_p: u64,
+
+    /// Draw throughput against the mean rank error, of the most threads.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+
     /// Where the results go.
     #[command(flatten)]
     pub(crate) files: FileArgs,

@@ -107,6 +107,11 @@ impl TeamCell {
         }
     }
 
+    /// Producers and consumers.
+    pub(super) fn threads(&self) -> String {
+        format!("{}x{}", self.producers, self.consumers)
+    }
+
     pub(super) fn millions_per_s(&self) -> f64 {
         self.items_per_s / 1e6
     }

@@ -2,15 +2,18 @@
 
 mod beside;
 mod cell;
+mod frontier;
 mod outcome;
 mod page;
 mod paper;
 mod series;
 
+use std::fs;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use coherence::Machine;
+use coherence::{Machine, Time};
 use corelane_bench::{
     Between, Sides, TeamSize, Workload, allows, check_sizes, possible_sizes, usual_sizes,
 };
@@ -40,10 +43,21 @@ pub(crate) fn carry_out(args: &TeamArgs) -> Result<ExitCode, Failure> {
     let target = Target::find(&args.machine)?;
     let outcome = simulate(args, &target)?;
     files.publish(&outcome, &page::document(&outcome, target.told))?;
+    if let Some(path) = &args.svg {
+        write_picture(path, &outcome)?;
+    }
     match outcome.missing.iter().find(|missing| missing.is_fault) {
         Some(Missing { why, .. }) => Err(Failure::Run(why.clone())),
         None => Ok(interrupt::exit_code(0)),
     }
+}
+
+fn write_picture(path: &Path, outcome: &TeamOutcome) -> Result<(), Failure> {
+    let picture = frontier::picture(&outcome.cells).ok_or_else(|| {
+        Failure::Usage("no relaxed queue to draw: name one, such as cnq".to_owned())
+    })?;
+    fs::write(path, picture)
+        .map_err(|error| Failure::Run(format!("can't write {}: {error}", path.display())))
 }
 
 /// A queue with some numbers of threads.
@@ -99,6 +113,7 @@ fn team(args: &TeamArgs, target: &Target) -> Team {
         seed: args.seed,
         capacity: args.capacity.0,
         call: target.call,
+        load: Time::ns(args.load_p),
         warm_up: args.capacity.0 as u64,
         items: args.items.map_or(usual, |items| items.0 as u64),
         ..Team::new(args.model.of(target.machine.clone()))
@@ -168,7 +183,7 @@ fn jobs<'a>(args: &TeamArgs, queues: &'a [Queue], sizes: &[TeamSize]) -> Vec<Tea
         for &size in sizes {
             for queue in queues.iter().filter(|queue| allows(sides(queue), size)) {
                 let of = |relaxation| TeamJob { queue, size, workload, relaxation };
-                match queue.info.relaxed && !args.relaxation.is_empty() {
+                match queue.has_relaxation() && !args.relaxation.is_empty() {
                     true => jobs.extend(args.relaxation.iter().map(|k| of(Some(k.0)))),
                     false => jobs.push(of(None)),
                 }

@@ -4,7 +4,7 @@ use corelane_report::{Block, Document, Media, Table, name, short};
 
 use super::cell::TeamCell;
 use super::outcome::TeamOutcome;
-use super::{paper, series};
+use super::{frontier, paper, series};
 
 const ON_TERMINAL: &str = "Misses are those of private caches, of all threads, per item popped; P are producers, \
     C consumers. Fair: items of the slowest thread for each of the fastest. Failed: calls that found the queue \
@@ -69,6 +69,7 @@ fn workload(outcome: &TeamOutcome, cells: &[TeamCell]) -> Vec<Block> {
             blocks.push(order(cells.iter().filter(is_shown)));
         }
     }
+    blocks.extend(frontier::blocks(cells));
     blocks.extend([Block::On(media, charts), all]);
     blocks
 }
@@ -91,7 +92,7 @@ fn order<'a>(cells: impl Iterator<Item = &'a TeamCell>) -> Block {
     Block::Table(Table::new(names).with(cells.map(|cell| {
         let TeamCell { rank_error, delay, wait_ns, .. } = cell;
         [
-            format!("{}x{}", cell.producers, cell.consumers),
+            cell.threads(),
             cell.name(),
             short(cell.millions_per_s()),
             short(rank_error.mean),
@@ -122,7 +123,7 @@ fn figures<'a>(cells: impl Iterator<Item = &'a TeamCell>) -> Block {
     Block::Table(Table::new(names).with(cells.map(|cell| {
         let [p, c] = &cell.sides;
         [
-            format!("{}x{}", cell.producers, cell.consumers),
+            cell.threads(),
             cell.name(),
             short(cell.millions_per_s()),
             short(cell.misses_per_item),
