@@ -75,8 +75,8 @@ use core::cell::Cell;
 use core::marker::PhantomData;
 
 use super::capsule::{
-    Begun, CLOSED, Capsule, Capsules, FINISHED, Look, MOST_SLOTS, NO_WORD, RESERVED, Shape, count,
-    is_of, turn_of, word,
+    Begun, Capsule, Capsules, FINISHED, Look, MOST_SLOTS, NO_WORD, RESERVED, Shape, count, is_of,
+    turn_of, word,
 };
 use super::rank_error::{RankError, Samples};
 use super::tube::{Tube, TubeConsumer, TubeProducer, TubeShape};
@@ -97,6 +97,14 @@ const USUAL: usize = 256;
 const MOST_IN_GROUP: usize = 64;
 /// Capsules that a push allocates before it says busy.
 const TRIES: u64 = limit(8, 3);
+/// Most lanes.
+const LANES: u64 = limit(8, 1);
+/// Pushes without a meeting after which a producer spreads over fewer lanes.
+const CALM: u32 = 32;
+/// A slow producer tries to fill a capsule alone at each of so many meetings.
+const CROWDED: u32 = 16;
+/// A consumer that meets others so often in a capsule looks for another one.
+const CROWDED_POPS: u32 = 2;
 /// Most capsules that a producer fills alone before it shares again.
 const MOST_ALONE: u32 = limit(8, 1) as u32;
 /// A consumer that pops so many items before it catches up with a producer is far enough behind.
@@ -144,8 +152,10 @@ pub fn queue_in_with<T: Send, Q: Tube>(config: Config) -> Built<Producer<T, Q>, 
     let header = Header::<T, Q> {
         closed: Padded(AtomicU64::new(first)),
         finished: Padded(AtomicU64::new(first)),
-        finishing: AtomicBool::new(false),
-        shared: Padded(AtomicU64::new(first.wrapping_sub(1))),
+        finishing: Padded(AtomicBool::new(false)),
+        lanes: [(); LANES as usize].map(|()| Padded(AtomicU64::new(first.wrapping_sub(1)))),
+        producers: AtomicU64::new(0),
+        consumers: AtomicU64::new(0),
         samples: Padded(Samples::new()),
         capacity: config.capacity,
         _tube: (tx.clone(), rx.clone()),
@@ -185,9 +195,13 @@ struct Header<T, Q: Tube> {
     /// All items of turns before it have been popped. The start of a group.
     finished: Padded<AtomicU64>,
     /// Whether a consumer is giving a group back.
-    finishing: AtomicBool,
-    /// The turn of the capsule that producers share. It may be over.
-    shared: Padded<AtomicU64>,
+    finishing: Padded<AtomicBool>,
+    /// The turns of the capsules that producers share. They may be over.
+    lanes: [Padded<AtomicU64>; LANES as usize],
+    /// Number of producers so far.
+    producers: AtomicU64,
+    /// Number of consumers so far.
+    consumers: AtomicU64,
     samples: Padded<Samples>,
     capacity: usize,
     /// Handles that are not used, so that no handle of the tube is ever the only one.
@@ -264,9 +278,12 @@ impl<T, Q: Tube> Side<T, Q> {
     /// Gives back the group from `start` on, which is done. `false` if another thread is about to.
     fn finish(&self, tube: &mut Q::Consumer, start: u64) -> bool {
         let (group, Header { finished, finishing, .. }) = (self.group(), self.header());
-        // Acquire ↔ Release below: which groups were given back.
-        let is_first =
-            finishing.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        // Relaxed: only a look, which leaves the line to others. Acquire ↔ Release below: which groups
+        // were given back.
+        let is_first = !finishing.load(Ordering::Relaxed)
+            && finishing
+                .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed)
+                .is_ok();
         if !is_first {
             return finished.load(Ordering::Relaxed) != start;
         }
@@ -314,27 +331,54 @@ impl<T, Q: Tube> Side<T, Q> {
     }
 }
 
-/// Whether a producer meets others: they push into the shared capsule at the same moment.
+/// Whether a producer meets others: they push into the same capsule at the same moment.
 #[derive(Debug, Clone, Copy)]
 struct Meetings {
-    /// Capsules that the producer fills alone after the next meeting.
+    /// The logarithm of the number of lanes over which producers spread.
+    spread: u32,
+    /// Pushes since the last meeting.
+    calm: u32,
+    /// Meetings, although producers are spread over all lanes.
+    crowded: u32,
+    /// Capsules that the producer fills alone after such a meeting. 0 if it was too slow to fill one.
     patience: u32,
     /// Capsules that it still fills alone.
     alone: u32,
 }
 
 impl Meetings {
-    const NONE: Self = Self { patience: 1, alone: 0 };
+    const NONE: Self = Self { spread: 0, calm: 0, crowded: 0, patience: 1, alone: 0 };
 
-    /// The producer has met another one.
-    fn meet(&mut self) {
+    /// The producer has met another one. There are lanes for a spread of `most`.
+    fn meet(&mut self, most: u32) {
+        self.calm = 0;
+        if self.spread < most {
+            self.spread += 1;
+            return;
+        }
+        self.crowded += 1;
+        if self.crowded % CROWDED == 0 {
+            self.patience = self.patience.max(1);
+        }
         self.alone = self.patience;
-        self.patience = (2 * self.patience).min(MOST_ALONE);
     }
 
-    /// The shared capsule is full.
-    fn fill_up(&mut self) {
-        self.patience = (self.patience / 2).max(1);
+    /// The producer has pushed into a shared capsule.
+    #[inline]
+    fn pass(&mut self) {
+        self.calm += 1;
+        if self.calm == CALM {
+            self.spread = self.spread.saturating_sub(1);
+            self.calm = 0;
+        }
+    }
+
+    /// The producer has filled a capsule alone, or another one has closed it before.
+    fn end_alone(&mut self, is_filled: bool) {
+        match is_filled {
+            true => self.patience = (2 * self.patience).min(MOST_ALONE),
+            false => (self.patience, self.alone) = (0, 0),
+        }
     }
 
     /// Whether the producer fills the next capsule alone.
@@ -364,6 +408,8 @@ pub struct Producer<T, Q: Tube = Faaq> {
     /// Whether other producers push into the current capsule, too.
     shares: bool,
     meetings: Meetings,
+    /// Decides which lane this producer uses.
+    number: u64,
     /// Whether the last call gave up because other producers closed each capsule that it allocated.
     is_hurried: bool,
     tube: Q::Producer,
@@ -382,6 +428,12 @@ pub struct Consumer<T, Q: Tube = Faaq> {
     pops: u64,
     /// The pop whose rank error is estimated next.
     next_sample: u64,
+    /// Whether this consumer has reserved the current capsule.
+    owns: bool,
+    /// Meetings with other consumers in the current capsule, since the last look.
+    meetings: u32,
+    /// Decides where this consumer looks, if it meets others.
+    number: u64,
     /// How far this consumer stays behind producers.
     distance: Distance,
     /// The index of the current capsule.
@@ -398,7 +450,20 @@ impl<T, Q: Tube> Producer<T, Q> {
     fn new(tube: Q::Producer, end: Side<T, Q>) -> Self {
         let is_alone = Cell::new(true);
         let (shares, is_hurried, meetings) = (true, false, Meetings::NONE);
-        Self { word: 0, room: 0, index: 0, is_alone, shares, meetings, is_hurried, tube, end }
+        // Relaxed: only the number matters.
+        let number = end.header().producers.fetch_add(1, Ordering::Relaxed);
+        Self {
+            word: 0,
+            room: 0,
+            index: 0,
+            is_alone,
+            shares,
+            meetings,
+            number,
+            is_hurried,
+            tube,
+            end,
+        }
     }
 
     /// Claims up to `wanted` slots, and returns the number of the first and how many there are.
@@ -410,6 +475,9 @@ impl<T, Q: Tube> Producer<T, Q> {
             if has_room && self.advance(n) {
                 if self.room == 0 {
                     self.end.count_closed(turn_of(self.word));
+                    if !self.shares {
+                        self.meetings.end_alone(true);
+                    }
                 }
                 return Some((count(self.word) - n, n));
             }
@@ -440,11 +508,14 @@ impl<T, Q: Tube> Producer<T, Q> {
             true => {
                 self.word = next;
                 self.room -= n;
+                if self.shares {
+                    self.meetings.pass();
+                }
             }
             // Another producer is at work here.
-            false if self.shares => self.go_alone(),
+            false if self.shares => self.meet(),
             // It was closed: this producer is slow.
-            false => self.meetings.alone = 0,
+            false => self.meetings.end_alone(false),
         }
         is_claimed
     }
@@ -467,14 +538,11 @@ impl<T, Q: Tube> Producer<T, Q> {
         if turn_of(claimed) != turn_of(self.word)
             || self.end.slots().at(self.index).is_final(claimed)
         {
-            if claimed & CLOSED == 0 {
-                self.meetings.fill_up();
-            }
             self.room = 0;
             return false;
         }
         if filled != claimed {
-            self.go_alone();
+            self.meet();
             return false;
         }
         self.word = claimed;
@@ -482,11 +550,17 @@ impl<T, Q: Tube> Producer<T, Q> {
         true
     }
 
-    /// A capsule of its own is better.
+    /// Another capsule is better.
     #[cold]
-    fn go_alone(&mut self) {
-        self.meetings.meet();
-        (self.shares, self.room) = (false, 0);
+    fn meet(&mut self) {
+        self.meetings.meet(self.end.group().min(LANES).ilog2());
+        (self.shares, self.room) = (self.meetings.alone == 0, 0);
+    }
+
+    /// The turn of the capsule that this producer shares with others.
+    fn lane(&self) -> &AtomicU64 {
+        let lane = self.number & ((1 << self.meetings.spread) - 1);
+        &self.end.header().lanes[lane as usize]
     }
 
     /// Enters another capsule. `false` if none is free.
@@ -496,8 +570,8 @@ impl<T, Q: Tube> Producer<T, Q> {
         self.is_alone.set(self.end.is_only());
         self.room = 0;
         // Relaxed, here and below: `claimed` and `filled` order what producers did.
-        let shared = self.end.header().shared.load(Ordering::Relaxed);
         let is_alone = self.is_alone.get();
+        let shared = self.lane().load(Ordering::Relaxed);
         let shares = self.shares || is_alone || !self.meetings.goes_alone();
         self.shares = shares && !is_alone;
         if shares && self.share(shared) {
@@ -510,9 +584,8 @@ impl<T, Q: Tube> Producer<T, Q> {
         };
         self.work_in(turn, word(turn));
         if self.shares {
-            let header = self.end.header();
-            let is_first = header
-                .shared
+            let is_first = self
+                .lane()
                 .compare_exchange(shared, turn, Ordering::Relaxed, Ordering::Relaxed)
                 .is_ok();
             self.shares = is_first;
@@ -573,7 +646,8 @@ impl<T, Q: Tube> Producer<T, Q> {
         let (is_closed, header) = (self.end.peer_is_gone(), self.end.header());
         // Relaxed, all: any other value means that another call is unfinished.
         let is_finishing = header.finishing.load(Ordering::Relaxed);
-        let is_shared = self.open(header.shared.load(Ordering::Relaxed)).is_some();
+        let mut lanes = header.lanes.iter();
+        let is_shared = lanes.any(|lane| self.open(lane.load(Ordering::Relaxed)).is_some());
         match is_closed || !is_finishing && !is_shared && !self.is_hurried {
             true => full(is_closed, item),
             false => TryPushError::Busy(item),
@@ -680,12 +754,17 @@ impl<T, Q: Tube> Consumer<T, Q> {
     fn new(tube: Q::Consumer, end: Side<T, Q>) -> Self {
         let is_alone = Cell::new(true);
         let next_sample = interval(&end);
+        // Relaxed: only the number matters.
+        let number = end.header().consumers.fetch_add(1, Ordering::Relaxed);
         Self {
             word: NO_WORD,
             left: 0,
             given: 0,
             pops: 0,
             next_sample,
+            owns: false,
+            meetings: 0,
+            number,
             distance: Distance::new(0),
             index: 0,
             is_alone,
@@ -753,8 +832,20 @@ impl<T, Q: Tube> Consumer<T, Q> {
                     self.left -= n;
                     return Ok((slot, n));
                 }
-                Err(found) => self.catch_up(found),
+                Err(found) => self.meet(found),
             }
+        }
+    }
+
+    /// Another consumer is at work in the current capsule.
+    #[cold]
+    fn meet(&mut self, found: u64) {
+        self.catch_up(found);
+        self.meetings += 1;
+        if !self.owns && self.meetings == CROWDED_POPS {
+            // Elsewhere than where others look.
+            self.index = self.index.wrapping_add(1 + self.number as usize);
+            (self.word, self.left, self.given) = (NO_WORD, 0, self.given - self.left);
         }
     }
 
@@ -793,6 +884,7 @@ impl<T, Q: Tube> Consumer<T, Q> {
         self.word = popped;
         self.left = left.min(self.next_sample - self.pops);
         self.given = self.left;
+        self.meetings = 0;
     }
 
     /// Counts the pops since the last look.
@@ -855,7 +947,10 @@ impl<T, Q: Tube> Consumer<T, Q> {
                     .ahead
                     .take_if(|turn| is_before(*turn, start.wrapping_add(self.end.window())))
                 {
-                    Some(turn) if self.linger(turn) => return Ok(()),
+                    Some(turn) if self.linger(turn) => {
+                        self.owns = true;
+                        return Ok(());
+                    }
                     Some(_) => continue,
                     None if waits != WAITS => {
                         waits += 1;
@@ -866,6 +961,7 @@ impl<T, Q: Tube> Consumer<T, Q> {
                 }
             }
             if self.search(start) {
+                self.owns = false;
                 return Ok(());
             }
             let is_old = self.end.header().finished.load(Ordering::Relaxed) != start;
@@ -1022,7 +1118,7 @@ impl<T, Q: Tube> Clone for Consumer<T, Q> {
 impl<T, Q: Tube> Drop for Producer<T, Q> {
     /// Leaves its own capsule to producers that share one, or closes it.
     fn drop(&mut self) {
-        let (shared, turn) = (&self.end.header().shared, self.end.turn(self.index as u64));
+        let (shared, turn) = (self.lane(), self.end.turn(self.index as u64));
         let before = shared.load(Ordering::Relaxed);
         if self.room == 0 || self.shares || before == turn || self.open(turn) != Some(self.word) {
             return;
