@@ -93,7 +93,7 @@ pub(super) fn unbounded<T>() -> Ends<T> {
 /// Both ends of a queue for at least `capacity` items, which leave at most `k` places out of turn.
 pub(super) fn relaxed<T>(capacity: usize, k: usize) -> Ends<T> {
     let (tx, rx) = cnq::queue_with(Config::new(capacity).relaxation(k))?;
-    let kind = Kind::Relaxed(Relaxed { watch: Mutex::new(rx.clone()) });
+    let kind = Kind::Relaxed(Relaxed { observer: Mutex::new(rx.clone()) });
     Ok((Uses::relaxed(tx), Uses::relaxed(rx), kind))
 }
 
@@ -109,12 +109,12 @@ fn of<T>(
 /// What can be read of a relaxed queue without an end.
 pub(super) struct Relaxed<T> {
     /// Takes no items.
-    watch: Mutex<cnq::Consumer<Item<T>>>,
+    observer: Mutex<cnq::Consumer<Item<T>>>,
 }
 
 impl<T> Relaxed<T> {
     fn with<R>(&self, look: impl FnOnce(&cnq::Consumer<Item<T>>) -> R) -> R {
-        look(&self.watch.lock())
+        look(&self.observer.lock())
     }
 }
 
@@ -123,7 +123,7 @@ impl<T> Kind<T> {
         match self {
             Self::Queue { positions, capacity } => positions.len().min(*capacity),
             // Visits all capsules.
-            Self::Relaxed(relaxed) => relaxed.watch.lock().len(),
+            Self::Relaxed(relaxed) => relaxed.observer.lock().len(),
             Self::Rendezvous(_) => 0,
             Self::Timer(timer) => usize::from(timer.is_due()),
         }
@@ -188,10 +188,18 @@ impl<T> Kind<T> {
         }
     }
 
-    /// Whether a queue may be full without a message, and empty without room, until a thread of the
-    /// other side looks.
-    pub(super) fn needs_looks(&self) -> bool {
+    pub(super) fn is_relaxed(&self) -> bool {
         matches!(self, Self::Relaxed(_))
+    }
+
+    /// Changes with each message.
+    pub(super) fn pushed(&self) -> u64 {
+        match self {
+            Self::Queue { positions, .. } => positions.pushed(),
+            Self::Relaxed(relaxed) => relaxed.with(cnq::Consumer::pushed),
+            Self::Rendezvous(meeting) => meeting.version(),
+            Self::Timer(_) => 0,
+        }
     }
 
     /// The k of k-FIFO.
@@ -304,8 +312,9 @@ impl<H, R> Uses<H, R> {
 
 impl<H, R: Clone> Clone for Uses<H, R> {
     fn clone(&self) -> Self {
-        if let Some(handle) = self.use_relaxed(|handle| handle.clone()) {
-            return Self::relaxed(handle);
+        // SAFETY: as in `use_by`. The handle stays where it is: `clone` may panic.
+        if let Some(handle) = unsafe { &*self.relaxed.as_ptr() } {
+            return Self::relaxed(R::clone(handle));
         }
         // SAFETY: as in `use_by`.
         match unsafe { &*self.user.get() } {

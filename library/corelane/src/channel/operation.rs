@@ -109,11 +109,7 @@ impl<T, A: Access> Operation for Receiver<T, A> {
     }
 
     fn version(&self) -> u64 {
-        match &self.common().kind {
-            Kind::Queue { positions, .. } => positions.pushed(),
-            Kind::Rendezvous(meeting) => meeting.version(),
-            Kind::Relaxed(_) | Kind::Timer(_) => 0,
-        }
+        self.common().kind.pushed()
     }
 
     fn due(&self) -> Option<Instant> {

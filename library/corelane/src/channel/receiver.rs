@@ -195,7 +195,7 @@ impl<T, A: Access> Receiver<T, A> {
     /// Moves at most `most` messages of a queue, and at most [`RUN`], to the end of `into`. Whether
     /// there were any. `false` also where another thread's call is in the way.
     fn take_run(&self, into: &mut Vec<T>, most: usize) -> bool {
-        if self.common.kind.needs_looks() {
+        if self.common.kind.is_relaxed() {
             return false;
         }
         let most = most.min(RUN).min(self.len());
@@ -285,13 +285,7 @@ impl<T, A: Access> Receiver<T, A> {
                 Err(TryPopError::Empty) if has_ended && self.common.kind.meeting().is_none() => {
                     return Err(TryPopError::Closed);
                 }
-                Err(why) => {
-                    if self.common.kind.needs_looks() {
-                        // A sender may have found it full, and this look has made room.
-                        self.common.room.ring_and_catch();
-                    }
-                    return Err(why);
-                }
+                Err(why) => return Err(why),
             }
         }
     }

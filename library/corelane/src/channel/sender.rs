@@ -311,15 +311,15 @@ impl<T, A: Access> Sender<T, A> {
     /// One look for room, by a caller that waits. Sends the message if there is some.
     pub(super) fn look(&self, message: &mut Message<T>) -> Look<Sent> {
         match self.offer(message) {
-            Ok(()) => Look::Done(Ok(())),
-            Err(TryPushError::Closed(())) => Look::Done(Err(SendError(()))),
-            Err(TryPushError::Full(())) => {
-                if self.common().kind.needs_looks() {
-                    // A receiver may have found it empty, and makes room when it looks.
-                    self.common().items.ring();
+            Ok(()) => {
+                if self.common().kind.is_relaxed() {
+                    // One receive may have made room for several senders.
+                    self.common().room.ring_and_catch();
                 }
-                Look::NotYet
+                Look::Done(Ok(()))
             }
+            Err(TryPushError::Closed(())) => Look::Done(Err(SendError(()))),
+            Err(TryPushError::Full(())) => Look::NotYet,
             Err(TryPushError::Busy(())) => Look::Busy,
         }
     }

@@ -220,11 +220,6 @@ impl<H: State> End<H> {
         self.present().is_gone(self.side.other())
     }
 
-    /// Number of ends of the other side: a snapshot.
-    pub(crate) fn peers(&self) -> u64 {
-        self.present().number(self.side.other())
-    }
-
     /// Whether this is the only end of its side.
     ///
     /// Then it stays the only end until it is duplicated, and all that other ends did happens

@@ -199,6 +199,13 @@ impl Capsule<'_> {
         if is_over { Look::Over } else { Look::Nothing }
     }
 
+    /// The word of `claimed` in this turn, if slots are left.
+    pub fn open(self, turn: u64) -> Option<u64> {
+        // Relaxed: only a look.
+        let claimed = self.written.claimed.load(Ordering::Relaxed);
+        (is_of(claimed, turn) && !self.is_final(claimed)).then_some(claimed)
+    }
+
     /// Items of `turn` that were popped, and those that were filled in: a snapshot.
     pub fn counts(self, turn: u64) -> Option<(u64, u64)> {
         let popped = self.popped.load(Ordering::Relaxed);

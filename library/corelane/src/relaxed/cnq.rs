@@ -53,10 +53,11 @@
 //!   writes it, so an idle producer is in nobody's way.
 //! - A capsule is used again when each of its slots says that its item has been read: a consumer that
 //!   is stopped in the middle of a pop delays this capsule only.
-//! - Producers begin in a capsule that they share. A producer allocates a capsule of its own when it
-//!   meets another producer there, or fills as many slots in a row as a capsule has. If its own
-//!   capsule is closed before it is full, the producer is slow, and shares again. So slow and
-//!   short-lived producers don't waste a capsule each.
+//! - Producers share a capsule until two push at the same moment. Those that meet spread over 2, 4 or
+//!   8 capsules, and gather again when they don't meet. Producers that meet there, too, fill 1, 2, 4
+//!   or 8 capsules alone. If such a capsule is closed before it is full, its producer is slow, and
+//!   shares. So without contention items leave in order, and slow producers don't waste a capsule
+//!   each. A consumer that meets others in a capsule which it has not reserved looks for another one.
 //!
 //! ```
 //! use corelane::{Config, relaxed::cnq};
@@ -75,8 +76,8 @@ use core::cell::Cell;
 use core::marker::PhantomData;
 
 use super::capsule::{
-    Begun, Capsule, Capsules, FINISHED, Look, MOST_SLOTS, NO_WORD, RESERVED, Shape, count, is_of,
-    turn_of, word,
+    Begun, Capsule, Capsules, FINISHED, Look, MOST_SLOTS, NO_WORD, RESERVED, Shape, count, turn_of,
+    word,
 };
 use super::rank_error::{RankError, Samples};
 use super::tube::{Tube, TubeConsumer, TubeProducer, TubeShape};
@@ -153,6 +154,7 @@ pub fn queue_in_with<T: Send, Q: Tube>(config: Config) -> Built<Producer<T, Q>, 
         closed: Padded(AtomicU64::new(first)),
         finished: Padded(AtomicU64::new(first)),
         finishing: Padded(AtomicBool::new(false)),
+        collecting: Padded(AtomicBool::new(false)),
         lanes: [(); LANES as usize].map(|()| Padded(AtomicU64::new(first.wrapping_sub(1)))),
         producers: AtomicU64::new(0),
         consumers: AtomicU64::new(0),
@@ -162,7 +164,7 @@ pub fn queue_in_with<T: Send, Q: Tube>(config: Config) -> Built<Producer<T, Q>, 
         items: PhantomData,
     };
     let (sender, receiver) = ends(config.memory, shape, header)?;
-    Ok((Producer::new(tx, sender), Consumer::new(rx, receiver)))
+    Ok((Producer::new(tx, rx.clone(), sender), Consumer::new(rx, receiver)))
 }
 
 /// The capsules of a queue.
@@ -196,6 +198,8 @@ struct Header<T, Q: Tube> {
     finished: Padded<AtomicU64>,
     /// Whether a consumer is giving a group back.
     finishing: Padded<AtomicBool>,
+    /// Whether a producer looks whether it can give a group back.
+    collecting: Padded<AtomicBool>,
     /// The turns of the capsules that producers share. They may be over.
     lanes: [Padded<AtomicU64>; LANES as usize],
     /// Number of producers so far.
@@ -331,7 +335,7 @@ impl<T, Q: Tube> Side<T, Q> {
     }
 }
 
-/// Whether a producer meets others: they push into the same capsule at the same moment.
+/// How a producer gets along with others that it meets: they push into the same capsule at the same moment.
 #[derive(Debug, Clone, Copy)]
 struct Meetings {
     /// The logarithm of the number of lanes over which producers spread.
@@ -343,11 +347,11 @@ struct Meetings {
     /// Capsules that the producer fills alone after such a meeting. 0 if it was too slow to fill one.
     patience: u32,
     /// Capsules that it still fills alone.
-    alone: u32,
+    own: u32,
 }
 
 impl Meetings {
-    const NONE: Self = Self { spread: 0, calm: 0, crowded: 0, patience: 1, alone: 0 };
+    const NONE: Self = Self { spread: 0, calm: 0, crowded: 0, patience: 1, own: 0 };
 
     /// The producer has met another one. There are lanes for a spread of `most`.
     fn meet(&mut self, most: u32) {
@@ -360,7 +364,7 @@ impl Meetings {
         if self.crowded % CROWDED == 0 {
             self.patience = self.patience.max(1);
         }
-        self.alone = self.patience;
+        self.own = self.patience;
     }
 
     /// The producer has pushed into a shared capsule.
@@ -377,22 +381,16 @@ impl Meetings {
     fn end_alone(&mut self, is_filled: bool) {
         match is_filled {
             true => self.patience = (2 * self.patience).min(MOST_ALONE),
-            false => (self.patience, self.alone) = (0, 0),
+            false => (self.patience, self.own) = (0, 0),
         }
     }
 
-    /// Whether the producer fills the next capsule alone.
-    fn goes_alone(&mut self) -> bool {
-        let goes = self.alone > 0;
-        self.alone -= u32::from(goes);
-        goes
+    /// Whether the producer fills the next capsule alone: one of those that it has left.
+    fn take_own(&mut self) -> bool {
+        let takes = self.own > 0;
+        self.own -= u32::from(takes);
+        takes
     }
-}
-
-/// Pops from one whose rank error is estimated to the next: 256 for each capsule that must be looked
-/// at.
-fn interval<T, Q: Tube>(end: &Side<T, Q>) -> u64 {
-    256 * end.window()
 }
 
 /// A sending side.
@@ -413,6 +411,8 @@ pub struct Producer<T, Q: Tube = Faaq> {
     /// Whether the last call gave up because other producers closed each capsule that it allocated.
     is_hurried: bool,
     tube: Q::Producer,
+    /// Gives groups back, if consumers don't.
+    collector: Q::Consumer,
     end: Side<T, Q>,
 }
 
@@ -447,7 +447,7 @@ pub struct Consumer<T, Q: Tube = Faaq> {
 }
 
 impl<T, Q: Tube> Producer<T, Q> {
-    fn new(tube: Q::Producer, end: Side<T, Q>) -> Self {
+    fn new(tube: Q::Producer, collector: Q::Consumer, end: Side<T, Q>) -> Self {
         let is_alone = Cell::new(true);
         let (shares, is_hurried, meetings) = (true, false, Meetings::NONE);
         // Relaxed: only the number matters.
@@ -462,6 +462,7 @@ impl<T, Q: Tube> Producer<T, Q> {
             number,
             is_hurried,
             tube,
+            collector,
             end,
         }
     }
@@ -554,7 +555,7 @@ impl<T, Q: Tube> Producer<T, Q> {
     #[cold]
     fn meet(&mut self) {
         self.meetings.meet(self.end.group().min(LANES).ilog2());
-        (self.shares, self.room) = (self.meetings.alone == 0, 0);
+        (self.shares, self.room) = (self.meetings.own == 0, 0);
     }
 
     /// The turn of the capsule that this producer shares with others.
@@ -572,7 +573,7 @@ impl<T, Q: Tube> Producer<T, Q> {
         // Relaxed, here and below: `claimed` and `filled` order what producers did.
         let is_alone = self.is_alone.get();
         let shared = self.lane().load(Ordering::Relaxed);
-        let shares = self.shares || is_alone || !self.meetings.goes_alone();
+        let shares = self.shares || is_alone || !self.meetings.take_own();
         self.shares = shares && !is_alone;
         if shares && self.share(shared) {
             return true;
@@ -602,26 +603,22 @@ impl<T, Q: Tube> Producer<T, Q> {
 
     /// The word of `claimed` of this turn, if slots are left.
     fn open(&self, turn: u64) -> Option<u64> {
-        let capsule = self.end.capsule(turn);
-        let claimed = capsule.written.claimed.load(Ordering::Relaxed);
-        (is_of(claimed, turn) && !capsule.is_final(claimed)).then_some(claimed)
+        self.end.capsule(turn).open(turn)
     }
 
     /// The next turn, whose capsule is empty and open.
     fn allocate(&mut self) -> Option<u64> {
-        let group = self.end.group();
         let mut backoff = Backoff::new();
         for _ in 0..TRIES {
             let Some(number) = self.tube.allocate() else {
-                self.is_hurried = false;
+                match self.give_back() {
+                    Some(true) => continue,
+                    Some(false) => self.is_hurried = false,
+                    None => self.is_hurried = true,
+                }
                 return None;
             };
-            let turn = self.end.turn(number);
-            // Only groups of the window are open.
-            let after = self.end.window() - group;
-            close_before(&self.end, (turn & !(group - 1)).wrapping_sub(after));
-            let begun = self.end.capsule(turn).begin(turn);
-            self.tube.produce(turn);
+            let (turn, begun) = self.begin(number);
             match begun {
                 Begun::Open => return Some(turn),
                 Begun::Closed => self.end.count_closed(turn),
@@ -631,6 +628,51 @@ impl<T, Q: Tube> Producer<T, Q> {
         }
         self.is_hurried = true;
         None
+    }
+
+    /// Begins the turn of the capsule with this number, which this producer has allocated.
+    fn begin(&mut self, number: u64) -> (u64, Begun) {
+        let (turn, group) = (self.end.turn(number), self.end.group());
+        // Only groups of the window are open.
+        let after = self.end.window() - group;
+        close_before(&self.end, (turn & !(group - 1)).wrapping_sub(after));
+        let begun = self.end.capsule(turn).begin(turn);
+        self.tube.produce(turn);
+        (turn, begun)
+    }
+
+    /// Gives back the oldest group, if all its items have been popped. Consumers do that when they
+    /// pop again, but nothing may be left for them to pop: producers may have closed each other's
+    /// capsules before they pushed. `false` if the group still has items, `None` if another producer
+    /// is here: all together would disturb consumers.
+    fn give_back(&mut self) -> Option<bool> {
+        let end = &self.end;
+        let collecting = &end.header().collecting;
+        // Relaxed, all: only the lines of capsules are kept from others.
+        let is_first = !collecting.load(Ordering::Relaxed)
+            && collecting
+                .compare_exchange(false, true, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok();
+        if !is_first {
+            return None;
+        }
+        let start = end.oldest();
+        let is_over = |turn| {
+            let is_over = end.capsule(turn).look(turn) == Look::Over;
+            if is_over {
+                end.set(turn, FINISHED);
+            }
+            is_over
+        };
+        let is_over = end.turns(start).all(is_over);
+        if is_over {
+            while !end.is_done(start) && end.reserve(&mut self.collector).is_some() {}
+            if end.is_done(start) {
+                end.finish(&mut self.collector, start);
+            }
+        }
+        collecting.store(false, Ordering::Relaxed);
+        Some(is_over || end.oldest() != start)
     }
 
     /// The capsule of `turn` is the current one.
@@ -753,15 +795,14 @@ impl<T, Q: Tube> queue::Producer for Producer<T, Q> {
 impl<T, Q: Tube> Consumer<T, Q> {
     fn new(tube: Q::Consumer, end: Side<T, Q>) -> Self {
         let is_alone = Cell::new(true);
-        let next_sample = interval(&end);
         // Relaxed: only the number matters.
         let number = end.header().consumers.fetch_add(1, Ordering::Relaxed);
-        Self {
+        let mut new = Self {
             word: NO_WORD,
             left: 0,
             given: 0,
             pops: 0,
-            next_sample,
+            next_sample: 0,
             owns: false,
             meetings: 0,
             number,
@@ -771,7 +812,9 @@ impl<T, Q: Tube> Consumer<T, Q> {
             ahead: None,
             tube,
             end,
-        }
+        };
+        new.wait_for_sample();
+        new
     }
 
     /// How far items left out of turn, since any handle was last asked.
@@ -793,6 +836,16 @@ impl<T, Q: Tube> Consumer<T, Q> {
     /// ```
     pub fn rank_error(&self) -> RankError {
         self.end.header().samples.take()
+    }
+
+    /// Changes with each push.
+    pub(crate) fn pushed(&self) -> u64 {
+        let start = self.end.oldest();
+        // Producers may be a group ahead of the window.
+        let turns = (0..self.end.window() + self.end.group()).map(|i| start.wrapping_add(i));
+        // Relaxed: a thread that knows of a push sees its word, or a later one.
+        let filled = |turn| self.end.capsule(turn).written.filled.load(Ordering::Relaxed);
+        turns.map(filled).fold(start, u64::wrapping_add)
     }
 
     /// Whether another look may find an item.
@@ -877,14 +930,22 @@ impl<T, Q: Tube> Consumer<T, Q> {
     fn work_in(&mut self, turn: u64, popped: u64, left: u64) {
         self.count_pops();
         if self.pops >= self.next_sample {
-            self.end.header().samples.add(self.older(turn, count(popped)));
-            self.next_sample = self.pops + interval(&self.end);
+            // With its upper bits, which a word doesn't have.
+            self.end.header().samples.add(self.older(self.end.turn(turn), count(popped)));
+            self.wait_for_sample();
         }
         self.index = self.end.slots().index(turn);
         self.word = popped;
         self.left = left.min(self.next_sample - self.pops);
         self.given = self.left;
         self.meetings = 0;
+    }
+
+    /// The next sample is that of one of the next pops: on average, one of 256 for each capsule that
+    /// must be looked at. Chance decides, so that samples are of all slots.
+    fn wait_for_sample(&mut self) {
+        let chance = (self.pops ^ self.number << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        self.next_sample = self.pops + 1 + chance % (512 * self.end.window());
     }
 
     /// Counts the pops since the last look.
@@ -894,21 +955,21 @@ impl<T, Q: Tube> Consumer<T, Q> {
     }
 
     /// About how many items are inside that are older than that of a slot: a producer that began a
-    /// capsule earlier is ahead of one that began later. P producers that push equally often begin
-    /// a capsule of S slots each time that each of them has filled S / P slots.
+    /// capsule earlier is ahead of one that began later. If P capsules of S slots are filled at a time,
+    /// equally fast, the next one begins each time that each of them has got S / P items.
     fn older(&self, turn: u64, slot: u64) -> u64 {
         let (start, shape) =
             (self.end.header().finished.load(Ordering::Relaxed), self.end.slots().shape());
-        let producers = self.end.peers().clamp(1, self.end.window()) as i64;
+        let turns = || (0..self.end.window()).map(|i| start.wrapping_add(i));
+        let open = turns().filter(|turn| self.end.capsule(*turn).open(*turn).is_some());
+        let producers = open.count().max(1) as i64;
         let inside = |other: u64| {
             let (popped, filled) = self.end.capsule(other).counts(other)?;
             let lead = turn.wrapping_sub(other) as i64 * shape.size as i64 / producers;
             let older = slot.saturating_add_signed(lead).min(filled);
             Some(older.saturating_sub(popped))
         };
-        let others =
-            (0..self.end.window()).map(|i| start.wrapping_add(i)).filter(|other| *other != turn);
-        others.filter_map(inside).sum()
+        turns().filter(|other| *other != turn).filter_map(inside).sum()
     }
 
     /// Finds an item, which is the next one of the current capsule then.
@@ -1100,7 +1161,8 @@ impl<T, Q: Tube> queue::Consumer for Consumer<T, Q> {
 impl<T, Q: Tube> Clone for Producer<T, Q> {
     fn clone(&self) -> Self {
         self.is_alone.set(false);
-        let other = Self::new(self.tube.clone(), self.end.duplicate());
+        let (tube, collector) = (self.tube.clone(), self.collector.clone());
+        let other = Self::new(tube, collector, self.end.duplicate());
         other.is_alone.set(false);
         other
     }
@@ -1155,7 +1217,6 @@ impl<T: Send, Q: Tube> queue::Queue<T> for Cnq<Q> {
 mod tests {
     use std::sync::Mutex;
     use std::thread;
-    use std::time::Duration;
     use std::vec::Vec;
 
     use super::*;
@@ -1230,18 +1291,66 @@ mod tests {
         }
     }
 
-    /// Many producers may close each other's capsules before they push: then the queue is full
-    /// without an item. Consumers that sleep must make room.
+    /// As if producers had closed each other's capsules before they pushed: full without an item.
+    fn exhaust<T>(tx: &mut Producer<T>) {
+        while let Some(number) = TubeProducer::allocate(&mut tx.tube) {
+            tx.begin(number);
+        }
+    }
+
     #[test]
-    fn sleepers_make_room() {
-        for _ in 0..20 {
-            let (tx, rx) = wait::pair(queue_with(Config::new(4).relaxation(12)).unwrap());
-            let (mut tx, mut rx) = (tx.strategy(Strategy::Sleep), rx.strategy(Strategy::Sleep));
-            let consumer = thread::spawn(move || rx.pop());
-            thread::sleep(Duration::from_millis(1));
-            while tx.queue.allocate().is_some() {}
-            tx.push(7).unwrap();
-            assert_eq!(consumer.join().unwrap(), Some(7));
+    fn a_queue_without_items_is_not_full() {
+        for k in [1, 3, 12, 256] {
+            let (mut tx, mut rx) = queue_with(Config::new(10).relaxation(k)).unwrap();
+            let mut other = tx.clone();
+            for n in 0..100 {
+                exhaust(&mut other);
+                tx.try_push(n).unwrap();
+                assert_eq!(rx.try_pop(), Ok(n));
+            }
+        }
+    }
+
+    #[test]
+    fn sleepers_find_room_in_a_queue_without_items() {
+        let (tx, rx) = wait::pair(queue_with(Config::new(100).relaxation(12)).unwrap());
+        let (tx, mut rx) = (tx.strategy(Strategy::Sleep), rx.strategy(Strategy::Sleep));
+        thread::scope(|scope| {
+            scope.spawn(move || assert_eq!(rx.iter().count(), 200));
+            let mut other = tx.clone();
+            for _ in 0..50 {
+                exhaust(&mut other.queue);
+                let pushes: Vec<_> = (0..4)
+                    .map(|n| (n, tx.clone()))
+                    .map(|(n, mut tx)| scope.spawn(move || tx.push(n).unwrap()))
+                    .collect();
+                pushes.into_iter().for_each(|push| push.join().unwrap());
+            }
+            drop((tx, other));
+        });
+    }
+
+    /// Fills and drains, in order, and returns what consumers estimate.
+    fn in_order(first: u64, handles: usize) -> RankError {
+        let config = Config::new(5000).relaxation(256).first(first);
+        let (tx, mut rx) = queue_with(config).unwrap();
+        let mut all: Vec<_> = (0..handles).map(|_| tx.clone()).collect();
+        for _ in 0..50 {
+            for n in 0..5000 {
+                all[n % handles].try_push(n).unwrap();
+            }
+            assert!(rx.pop_iter().eq(0..5000), "in order");
+        }
+        rx.rank_error()
+    }
+
+    #[test]
+    fn rank_errors_of_items_in_order_are_0() {
+        for first in [0, u64::MAX - 100_000] {
+            for handles in [1, 4] {
+                let found = in_order(first, handles);
+                assert!(found.samples > 10 && found.max == 0, "{found:?}");
+            }
         }
     }
 

@@ -41,6 +41,10 @@ impl Samples {
     pub(super) fn take(&self) -> RankError {
         let [samples, sum, max] =
             [&self.number, &self.sum, &self.max].map(|of| of.swap(0, Ordering::Relaxed));
-        RankError { mean: sum as f64 / samples.max(1) as f64, max, samples }
+        match samples {
+            // A consumer is in the middle of `add`.
+            0 => RankError::default(),
+            _ => RankError { mean: sum as f64 / samples as f64, max, samples },
+        }
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::bell::{Bell, Look, Wait};
 use super::budget::count_step;
-use super::sealed::{Bells as _, Rings};
+use super::sealed::{Bells as _, Rings as _};
 use super::thread::{Habit, Strategy, Waits};
 use super::{Bells, Local};
 use crate::queue::{self, Backing, LendItems, LentItems, MOST_COUNTED, TryPopError, handles};
@@ -101,8 +101,7 @@ impl<C: queue::Consumer, B: Bells> Consumer<C, B> {
             let _ = self.habit.waits.count(found);
         }
         let queue = &mut self.queue;
-        let look = || try_pop(queue, self.bells.room());
-        match self.habit.wait(self.bells.items(), until, look) {
+        match self.habit.wait(self.bells.items(), until, || try_pop(queue)) {
             Some(Some(item)) => {
                 self.ring();
                 Ok(item)
@@ -155,23 +154,12 @@ impl<C: queue::Consumer> Consumer<C> {
     }
 }
 
-/// After a look that found a queue empty. A relaxed queue may have been full without an item, and
-/// the look has made room.
-pub(super) fn found_empty<C: queue::Consumer + ?Sized>(queue: &C, room: &impl Rings) {
-    if queue.relaxation() > 1 {
-        room.ring_and_catch();
-    }
-}
-
 /// One look for an item. `None` if no item will come.
-fn try_pop<C: queue::Consumer + ?Sized>(queue: &mut C, room: &impl Rings) -> Look<Option<C::Item>> {
+fn try_pop<C: queue::Consumer + ?Sized>(queue: &mut C) -> Look<Option<C::Item>> {
     match queue.try_pop() {
         Ok(item) => Look::Done(Some(item)),
         Err(TryPopError::Closed) => Look::Done(None),
-        Err(TryPopError::Empty) => {
-            found_empty(queue, room);
-            Look::NotYet
-        }
+        Err(TryPopError::Empty) => Look::NotYet,
         Err(TryPopError::Busy) => Look::Busy,
     }
 }
@@ -212,7 +200,7 @@ fn poll_waiting<C: queue::Consumer>(
     wait: &mut Wait<'_>,
     context: &mut Context<'_>,
 ) -> Poll<Option<C::Item>> {
-    let item = ready!(wait.poll_task(context.waker(), || try_pop(queue, room)));
+    let item = ready!(wait.poll_task(context.waker(), || try_pop(queue)));
     room.ring_and_catch();
     Poll::Ready(item)
 }

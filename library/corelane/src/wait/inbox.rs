@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use super::bell::{Bell, Look, Sleep};
 use super::budget::{Budget, count_step};
-use super::consumer::found_empty;
 use super::sealed::Bells as _;
 use super::thread::{Habit, Strategy, Waits};
 use super::{Local, Producer};
@@ -218,9 +217,8 @@ impl<C: queue::Consumer> Sources<C> {
                     left = self.all.len();
                 }
                 Err(error) => {
-                    match error {
-                        TryPopError::Busy => found = error,
-                        _ => found_empty(&source.queue, source.bells.room()),
+                    if error == TryPopError::Busy {
+                        found = error;
                     }
                     left -= 1;
                 }

@@ -1,15 +1,17 @@
 //! A channel whose messages may be received out of turn.
 
+use std::iter;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
 use corelane::channel::relaxed::{self, relaxed};
 use corelane::channel::{
-    Receiver, RecvError, RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySendError,
-    bounded,
+    Receiver, RecvError, RecvTimeoutError, Select, SendError, SendTimeoutError, TryRecvError,
+    TrySendError, bounded,
 };
 use corelane::select;
 use futures_executor::block_on;
@@ -129,4 +131,79 @@ fn tasks_and_selects_wait_for_it() {
     assert_eq!(found, Ok(8));
     sends.join().unwrap();
     assert_eq!(rx.into_iter().next(), None);
+}
+
+#[test]
+fn one_sender_and_one_receiver_keep_the_order() {
+    let (tx, rx) = relaxed(5000, 256);
+    for _ in 0..50 {
+        (0..5000).for_each(|n| tx.send(n).unwrap());
+        assert!(rx.try_iter().eq(0..5000));
+    }
+    let error = rx.rank_error();
+    assert!(error.samples > 10 && error.max == 0, "{error:?}");
+}
+
+/// One receive may make room for several senders.
+#[test]
+fn no_sender_sleeps_while_there_is_room() {
+    let (tx, rx, _) = full(30);
+    let done = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for n in 0..30 {
+            let (tx, done) = (tx.clone(), &done);
+            scope.spawn(move || {
+                tx.send(n).unwrap();
+                done.fetch_add(1, Ordering::Relaxed);
+            });
+        }
+        thread::sleep(Duration::from_millis(20));
+        while done.load(Ordering::Relaxed) == 0 {
+            rx.recv().unwrap();
+            thread::sleep(Duration::from_millis(5));
+        }
+        thread::sleep(Duration::from_millis(50));
+        let (asleep, has_room) = (30 - done.load(Ordering::Relaxed), tx.try_send(0).is_ok());
+        // Let all end.
+        while done.load(Ordering::Relaxed) < 30 {
+            _ = rx.recv_timeout(Duration::from_millis(10));
+        }
+        assert!(asleep == 0 || !has_room, "{asleep} senders sleep");
+    });
+}
+
+/// At each moment a message is in one of both channels.
+#[test]
+fn a_select_finds_one_of_two() {
+    let ((ta, ra), (tb, rb)) = (relaxed(10, 30), relaxed(10, 30));
+    ta.send(1).unwrap();
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                tb.send(1).unwrap();
+                ra.recv().unwrap();
+                ta.send(1).unwrap();
+                rb.recv().unwrap();
+            }
+        });
+        let mut select = Select::new();
+        select.recv(&ra);
+        select.recv(&rb);
+        let found = (0..100_000).all(|_| select.try_ready().is_ok());
+        is_over.store(true, Ordering::Relaxed);
+        assert!(found);
+    });
+}
+
+#[test]
+fn too_many_handles_leave_the_channel_as_it_was() {
+    let (tx, rx) = relaxed(10, 1);
+    let locals: Vec<_> =
+        iter::from_fn(|| catch_unwind(AssertUnwindSafe(|| rx.local())).ok()).collect();
+    assert!(locals.len() > 60_000);
+    drop(locals);
+    tx.send(1).unwrap();
+    // A thread that has no end yet.
+    thread::scope(|scope| scope.spawn(|| assert_eq!(rx.recv(), Ok(1))).join().unwrap());
 }
