@@ -34,7 +34,7 @@ macro_rules! advice {
     (avoid tokio_ring) => { "for speed: each pop has a compare-and-swap, which bwos-fifo has not; or when a thread stopped in a steal must not stop other thieves" };
 
     (choose cnq) => { "when tens of threads share a queue, and an item may leave some hundred places out of turn" };
-    (avoid cnq) => { "on a few cores (leased keeps the order and is as fast there), or when items of one producer must stay in order" };
+    (avoid cnq) => { "on a few cores (leased keeps the order and is faster there), when items of one producer must stay in order, or with a k below ten times the threads of a side" };
 
     (choose cnq_bbq) => { "to compare: cnq over the block-based queue" };
     (avoid cnq_bbq) => { "otherwise: cnq is faster with many consumers" };

@@ -220,6 +220,11 @@ impl<H: State> End<H> {
         self.present().is_gone(self.side.other())
     }
 
+    /// Number of ends of this side: a snapshot.
+    pub(crate) fn ends(&self) -> u64 {
+        self.present().number(self.side)
+    }
+
     /// Whether this is the only end of its side.
     ///
     /// Then it stays the only end until it is duplicated, and all that other ends did happens

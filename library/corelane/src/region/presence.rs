@@ -47,6 +47,11 @@ impl Presence {
         Self(Padded(AtomicU64::new(Side::Producer.one() + Side::Consumer.one())))
     }
 
+    /// Number of ends of this side: a snapshot.
+    pub(super) fn number(&self, side: Side) -> u64 {
+        side.ends(self.0.load(Ordering::Relaxed))
+    }
+
     /// Whether this side has no end.
     #[inline]
     pub(super) fn is_gone(&self, side: Side) -> bool {

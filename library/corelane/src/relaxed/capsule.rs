@@ -61,6 +61,8 @@ pub struct Written {
     /// Slots that were used in an earlier turn, if a consumer was still reading one of them when
     /// this turn began.
     used_before: AtomicU64,
+    /// About how many capsules producers filled at that time, with this one.
+    pub beside: AtomicU64,
 }
 
 /// What consumers write; the `emptied` flags of all slots follow.
@@ -133,7 +135,7 @@ impl Capsule<'_> {
     ///
     /// Only the producer that has allocated this turn calls it.
     pub fn begin(self, turn: u64) -> Begun {
-        let Written { claimed, filled, used_before } = self.written;
+        let Written { claimed, filled, used_before, .. } = self.written;
         // Relaxed, all: the tube orders what earlier producers did.
         let before = claimed.load(Ordering::Relaxed);
         let used = used_before.load(Ordering::Relaxed).max(count(filled.load(Ordering::Relaxed)));
@@ -385,8 +387,12 @@ impl<T> Slots for Capsules<T> {
             // As if the capsule had been closed, empty, a lap before.
             let before = shape.first.wrapping_sub((shape.capsules - index) as u64);
             let new = |flags| AtomicU64::new(word(before) | flags);
-            let written =
-                Written { claimed: new(CLOSED), filled: new(0), used_before: AtomicU64::new(0) };
+            let written = Written {
+                claimed: new(CLOSED),
+                filled: new(0),
+                used_before: AtomicU64::new(0),
+                beside: AtomicU64::new(1),
+            };
             // SAFETY: the caller's contract: there is room for the variables of all capsules.
             unsafe {
                 let capsule = variables.add(index * one.size());

@@ -591,6 +591,10 @@ impl<T, Q: Tube> Producer<T, Q> {
                 .is_ok();
             self.shares = is_first;
         }
+        let beside = if self.shares { 1 << self.meetings.spread } else { self.end.ends() };
+        let written = self.end.slots().at(self.index).written;
+        // Relaxed: for a statistic.
+        written.beside.store(beside.min(self.end.window()), Ordering::Relaxed);
         true
     }
 
@@ -955,21 +959,20 @@ impl<T, Q: Tube> Consumer<T, Q> {
     }
 
     /// About how many items are inside that are older than that of a slot: a producer that began a
-    /// capsule earlier is ahead of one that began later. If P capsules of S slots are filled at a time,
-    /// equally fast, the next one begins each time that each of them has got S / P items.
+    /// capsule earlier is ahead of one that began later. If P capsules of S slots are filled beside each
+    /// other, equally fast, the next one begins each time that each of them has got S / P items.
     fn older(&self, turn: u64, slot: u64) -> u64 {
         let (start, shape) =
             (self.end.header().finished.load(Ordering::Relaxed), self.end.slots().shape());
-        let turns = || (0..self.end.window()).map(|i| start.wrapping_add(i));
-        let open = turns().filter(|turn| self.end.capsule(*turn).open(*turn).is_some());
-        let producers = open.count().max(1) as i64;
+        let turns = (0..self.end.window()).map(|i| start.wrapping_add(i));
+        let beside = self.end.capsule(turn).written.beside.load(Ordering::Relaxed) as i64;
         let inside = |other: u64| {
             let (popped, filled) = self.end.capsule(other).counts(other)?;
-            let lead = turn.wrapping_sub(other) as i64 * shape.size as i64 / producers;
+            let lead = turn.wrapping_sub(other) as i64 * shape.size as i64 / beside;
             let older = slot.saturating_add_signed(lead).min(filled);
             Some(older.saturating_sub(popped))
         };
-        turns().filter(|other| *other != turn).filter_map(inside).sum()
+        turns.filter(|other| *other != turn).filter_map(inside).sum()
     }
 
     /// Finds an item, which is the next one of the current capsule then.
