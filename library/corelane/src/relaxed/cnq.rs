@@ -335,7 +335,8 @@ impl<T, Q: Tube> Side<T, Q> {
     }
 }
 
-/// How a producer gets along with others that it meets: they push into the same capsule at the same moment.
+/// How a producer gets along with others that it meets: they push into the same capsule at the same
+/// moment.
 #[derive(Debug, Clone, Copy)]
 struct Meetings {
     /// The logarithm of the number of lanes over which producers spread.
