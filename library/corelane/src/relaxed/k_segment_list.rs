@@ -233,7 +233,7 @@ impl<T: Send> Producer<T> {
                 let new = Box::into_raw(Segment::new(*k)?);
                 let null = ptr::null_mut();
                 // Release ↔ Acquire in `next`: the segment is initialized, no slot of the last one
-                // is free, and `tail` was there. Acquire ↔ the same of a faster producer.
+                // is free, and `tail` was there. Acquire ↔ the same of a faster producer, as in `next`.
                 let hung =
                     last.next.compare_exchange(null, new, Ordering::Release, Ordering::Acquire);
                 // SAFETY: the segment came from a box, and no other thread has seen it.
