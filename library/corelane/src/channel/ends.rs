@@ -69,7 +69,7 @@ pub(super) enum Kind<T> {
         /// `usize::MAX` if it is never full.
         capacity: usize,
     },
-    Relaxed(Relaxed<T>),
+    Relaxed(Box<Relaxed<T>>),
     Rendezvous(Box<Meeting<T>>),
     Timer(Timer<T>),
 }
@@ -93,7 +93,7 @@ pub(super) fn unbounded<T>() -> Ends<T> {
 /// Both ends of a queue for at least `capacity` items, which leave at most `k` places out of turn.
 pub(super) fn relaxed<T>(capacity: usize, k: usize) -> Ends<T> {
     let (tx, rx) = cnq::queue_with(Config::new(capacity).relaxation(k))?;
-    let kind = Kind::Relaxed(Relaxed { observer: Mutex::new(rx.clone()) });
+    let kind = Kind::Relaxed(Box::new(Relaxed { observer: Mutex::new(rx.clone()) }));
     Ok((Uses::relaxed(tx), Uses::relaxed(rx), kind))
 }
 
