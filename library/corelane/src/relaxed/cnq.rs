@@ -443,6 +443,9 @@ pub struct Consumer<T, Q: Tube = Faaq> {
     is_alone: Cell<bool>,
     /// A turn that this consumer has reserved, and from which items may not leave yet.
     ahead: Option<u64>,
+    /// A turn, without its upper bits, that this consumer has left although it is not over: its
+    /// producer is slow.
+    behind: Option<u64>,
     tube: Q::Consumer,
     end: Side<T, Q>,
 }
@@ -815,6 +818,7 @@ impl<T, Q: Tube> Consumer<T, Q> {
             index: 0,
             is_alone,
             ahead: None,
+            behind: None,
             tube,
             end,
         };
@@ -982,13 +986,18 @@ impl<T, Q: Tube> Consumer<T, Q> {
     fn find(&mut self) -> Result<(), TryPopError> {
         self.is_alone.set(self.end.is_only());
         self.count_pops();
-        if self.word != NO_WORD {
+        // It may be given back already.
+        let mut current = (self.word != NO_WORD).then(|| turn_of(self.word));
+        if let Some(turn) = current {
             if count(self.word) < self.end.slots().shape().size as u64 {
                 (self.distance, _) = self.distance.caught_up(self.pops, 1, FAR_BEHIND);
             }
-            if self.linger(turn_of(self.word)) {
+            if self.linger(turn) {
                 return Ok(());
             }
+        }
+        if self.goes_back() {
+            return Ok(());
         }
         // Before the search: it finds all items of producers that are gone.
         let is_closed = self.end.peer_is_gone();
@@ -1012,11 +1021,18 @@ impl<T, Q: Tube> Consumer<T, Q> {
                     .ahead
                     .take_if(|turn| is_before(*turn, start.wrapping_add(self.end.window())))
                 {
-                    Some(turn) if self.linger(turn) => {
-                        self.owns = true;
-                        return Ok(());
+                    Some(turn) => {
+                        // Once more: what was pushed before the next capsule was allocated is there.
+                        if current.take().is_some_and(|turn| self.stays(turn)) {
+                            self.ahead = Some(turn);
+                            return Ok(());
+                        }
+                        if self.linger(turn) {
+                            self.owns = true;
+                            return Ok(());
+                        }
+                        continue;
                     }
-                    Some(_) => continue,
                     None if waits != WAITS => {
                         waits += 1;
                         pause(4);
@@ -1045,6 +1061,27 @@ impl<T, Q: Tube> Consumer<T, Q> {
                 false => TryPopError::Empty,
             });
         }
+    }
+
+    /// Whether this consumer stays in its capsule, before it enters the next one. If not, and the
+    /// capsule is not over, the consumer looks there again later.
+    fn stays(&mut self, turn: u64) -> bool {
+        let look = self.look(turn);
+        let is_older = |behind| is_before(word(turn), word(behind));
+        if look == Look::Nothing && self.behind.is_none_or(is_older) {
+            self.behind = Some(turn);
+        }
+        matches!(look, Look::Items { .. })
+    }
+
+    /// Whether the capsule that this consumer has left has items again.
+    fn goes_back(&mut self) -> bool {
+        let Some(turn) = self.behind else { return false };
+        let look = self.look(turn);
+        if look == Look::Over || is_before(word(turn), word(self.end.oldest())) {
+            self.behind = None;
+        }
+        matches!(look, Look::Items { .. })
     }
 
     /// Looks at all turns from which items may leave, from the oldest group on.
