@@ -40,7 +40,9 @@ macro_rules! for_each_queue {
         $with!(relaxed any cnq: $crate::relaxed::cnq::Cnq<$crate::block::fetch_add::Faaq>);
         $with!(relaxed any cnq_bbq: $crate::relaxed::cnq::Cnq<$crate::block::shared::Bbq>);
         $with!(relaxed any cnq_scq: $crate::relaxed::cnq::Cnq<$crate::scq::Scq>);
-        $crate::compared! { $with!(relaxed any cnq_ring: $crate::relaxed::cnq::Cnq<$crate::ring::Ring<$crate::ring::InOrder>>); }
+        $crate::compared! {
+            $with!(relaxed any cnq_ring: $crate::relaxed::cnq::Cnq<$crate::ring::Ring<$crate::ring::InOrder>>);
+        }
         $crate::compared! { $with!(shared any locked: $crate::locked::Locked); }
         $crate::compared! { $with!(shared plain bbq_drop_old: $crate::block::overwriting::BbqDropOld); }
         $with!(shared plain seqring: $crate::seq_ring::SeqRing);

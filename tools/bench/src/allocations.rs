@@ -21,7 +21,7 @@ thread_local! {
     static IS_COUNTED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Notes `calls` of the allocator, after which there are so many bytes more.
+/// Notes `calls` of the allocator, which have allocated `bytes`; fewer than 0 if they freed memory.
 #[inline]
 fn note(calls: u64, bytes: i64) {
     // Relaxed, here and below: a thread's counts are read after it was joined.

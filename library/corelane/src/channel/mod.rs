@@ -43,12 +43,12 @@
 //!
 //! | | |
 //! |---|---|
-//! | order | first in first out (linearizable), among all senders and receivers |
-//! | capacity | exactly as asked. [`len`](Receiver::len) counts all messages whose send has returned |
+//! | order | first in first out (linearizable), among all senders and receivers; but for [`relaxed`](relaxed()) |
+//! | capacity | exactly as asked; at least, for [`relaxed`](relaxed()). [`len`](Receiver::len) counts all messages whose send has returned |
 //! | the other side is gone | a send says so at once, and gives the message back. A receiver first gets the messages that are left. When the last receiver is dropped, all messages are dropped |
 //! | waiting | as [`wait`](crate::wait): a thread looks for some microseconds, longer if that has succeeded lately, and then sleeps. A sleep takes no processor time |
 //! | a stopped thread | a thread that loses its core in the middle of a call keeps the other threads of its side waiting, as a thread that holds a lock |
-//! | queue | [`leased`](crate::leased) over a [line ring](crate::line_ring) with a counter of popped messages, or over a [list of rings](crate::segmented) |
+//! | queue | [`leased`](crate::leased) over a [line ring](crate::line_ring) with a counter of popped messages, or over a [list of rings](crate::segmented); for [`relaxed`](relaxed()), [`cnq`](crate::relaxed::cnq) |
 //! | memory | about 7 KiB, and 2 KiB for each thread that uses a shared handle, besides the messages |
 //! | handles | at most 65,536 threads and local handles a side |
 //!

@@ -115,7 +115,8 @@ impl Config {
     }
 
     /// Size of a block of the [block-based](crate::block) queues: slots, or bytes for [byte
-    /// records](crate::bytes). Slots of a capsule of [`relaxed::cnq`](crate::relaxed::cnq). Other queues refuse it, as [`batch`](Self::batch).
+    /// records](crate::bytes). Slots of a capsule of [`relaxed::cnq`](crate::relaxed::cnq). Other
+    /// queues refuse it, as [`batch`](Self::batch).
     ///
     /// Each queue's page has its default and the bounds of a value.
     pub const fn block(mut self, size: usize) -> Self {

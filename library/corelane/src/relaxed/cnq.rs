@@ -102,13 +102,13 @@ const TRIES: u64 = limit(8, 3);
 const LANES: u64 = limit(8, 1);
 /// Pushes without a meeting after which a producer spreads over fewer lanes.
 const CALM: u32 = 32;
-/// A slow producer tries to fill a capsule alone at each of so many meetings.
+/// Meetings after which a slow producer tries once to fill a capsule alone.
 const CROWDED: u32 = 16;
-/// A consumer that meets others so often in a capsule looks for another one.
+/// Meetings in a capsule after which a consumer looks for another one.
 const CROWDED_POPS: u32 = 2;
 /// Most capsules that a producer fills alone before it shares again.
 const MOST_ALONE: u32 = limit(8, 1) as u32;
-/// A consumer that pops so many items before it catches up with a producer is far enough behind.
+/// Items that a consumer pops before it catches up with a producer, if it is far enough behind.
 const FAR_BEHIND: u64 = 16;
 /// Looks at an empty capsule before the consumer looks elsewhere: its producer may be at work.
 const LOOKS: u64 = limit(8, 0);
@@ -196,7 +196,7 @@ struct Header<T, Q: Tube> {
     closed: Padded<AtomicU64>,
     /// All items of turns before it have been popped. The start of a group.
     finished: Padded<AtomicU64>,
-    /// Whether a consumer is giving a group back.
+    /// Whether a thread is giving a group back.
     finishing: Padded<AtomicBool>,
     /// Whether a producer looks whether it can give a group back.
     collecting: Padded<AtomicBool>,
@@ -308,9 +308,9 @@ impl<T, Q: Tube> Side<T, Q> {
         self.header().finished.load(Ordering::Acquire)
     }
 
-    /// The turns of the group from `start` on.
-    fn turns(&self, start: u64) -> impl Iterator<Item = u64> + use<T, Q> {
-        (0..self.group()).map(move |i| start.wrapping_add(i))
+    /// `n` turns from `start` on.
+    fn turns(&self, start: u64, n: u64) -> impl Iterator<Item = u64> + use<T, Q> {
+        (0..n).map(move |i| start.wrapping_add(i))
     }
 
     /// The turn in which the capsule with this number is: one of those that are not finished.
@@ -361,8 +361,8 @@ impl Meetings {
             self.spread += 1;
             return;
         }
-        self.crowded += 1;
-        if self.crowded % CROWDED == 0 {
+        self.crowded = (self.crowded + 1) % CROWDED;
+        if self.crowded == 0 {
             self.patience = self.patience.max(1);
         }
         self.own = self.patience;
@@ -672,7 +672,7 @@ impl<T, Q: Tube> Producer<T, Q> {
             }
             is_over
         };
-        let is_over = end.turns(start).all(is_over);
+        let is_over = end.turns(start, end.group()).all(is_over);
         if is_over {
             while !end.is_done(start) && end.reserve(&mut self.collector).is_some() {}
             if end.is_done(start) {
@@ -717,7 +717,7 @@ fn close_before<T, Q: Tube>(end: &Side<T, Q>, target: u64) {
         // Acquire ↔ Release in `count_closed`.
         let count = end.slots().group(start).closed.load(Ordering::Acquire);
         if !end.slots().is_complete(count, start) {
-            end.turns(start).for_each(|turn| close(end, turn));
+            end.turns(start, group).for_each(|turn| close(end, turn));
         }
         // Release ↔ Acquire above.
         advance(closed, start.wrapping_add(group), Ordering::Release);
@@ -851,7 +851,7 @@ impl<T, Q: Tube> Consumer<T, Q> {
     pub(crate) fn pushed(&self) -> u64 {
         let start = self.end.oldest();
         // Producers may be a group ahead of the window.
-        let turns = (0..self.end.window() + self.end.group()).map(|i| start.wrapping_add(i));
+        let turns = self.end.turns(start, self.end.window() + self.end.group());
         // Relaxed: a thread that knows of a push sees its word, or a later one.
         let filled = |turn| self.end.capsule(turn).written.filled.load(Ordering::Relaxed);
         turns.map(filled).fold(start, u64::wrapping_add)
@@ -860,7 +860,7 @@ impl<T, Q: Tube> Consumer<T, Q> {
     /// Whether another look may find an item.
     pub(crate) fn may_have_item(&self) -> bool {
         let start = self.end.oldest();
-        let mut turns = (0..self.end.window()).map(|i| start.wrapping_add(i));
+        let mut turns = self.end.turns(start, self.end.window());
         let has_items = |turn| matches!(self.end.capsule(turn).look(turn), Look::Items { .. });
         // There may be items behind these groups.
         turns.any(has_items) || is_before(start, self.end.header().closed.load(Ordering::Relaxed))
@@ -927,9 +927,7 @@ impl<T, Q: Tube> Consumer<T, Q> {
         let look = self.end.capsule(turn).look(turn);
         match look {
             Look::Items { popped, left } => self.work_in(turn, popped, left),
-            Look::Over => {
-                self.end.set(turn, FINISHED);
-            }
+            Look::Over => self.end.set(turn, FINISHED),
             Look::Nothing => {}
         }
         look
@@ -969,7 +967,7 @@ impl<T, Q: Tube> Consumer<T, Q> {
     fn older(&self, turn: u64, slot: u64) -> u64 {
         let (start, shape) =
             (self.end.header().finished.load(Ordering::Relaxed), self.end.slots().shape());
-        let turns = (0..self.end.window()).map(|i| start.wrapping_add(i));
+        let turns = self.end.turns(start, self.end.window());
         let beside = self.end.capsule(turn).written.beside.load(Ordering::Relaxed) as i64;
         let inside = |other: u64| {
             let (popped, filled) = self.end.capsule(other).counts(other)?;
@@ -1098,7 +1096,8 @@ impl<T, Q: Tube> Consumer<T, Q> {
     /// Whether a capsule of the group from `start` on is published, and not reserved. The tube may
     /// have it behind later ones.
     fn is_unreserved(&self, start: u64) -> bool {
-        self.end.turns(start).any(|turn| self.end.capsule(turn).is_unreserved(turn))
+        let mut turns = self.end.turns(start, self.end.group());
+        turns.any(|turn| self.end.capsule(turn).is_unreserved(turn))
     }
 
     /// Looks at a turn, and again for a while if its producer may be at work.

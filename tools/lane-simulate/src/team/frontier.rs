@@ -1,23 +1,15 @@
 //! What order costs: throughput against rank errors, a point for each queue and k.
 
-use corelane_bench::OutOfTurn;
-use corelane_report::plot::{Named, named_points, named_points_file};
+use corelane_bench::{FrontierPoint, frontier, frontier_file};
 use corelane_report::{Block, Media};
 
 use super::cell::TeamCell;
-
-/// A figure of rank errors, with its name.
-type Figure = (&'static str, fn(&OutOfTurn) -> f64);
-
-const FIGURES: [Figure; 2] =
-    [("mean rank error", |error| error.mean), ("rank error, p99,", |error| error.p99.into())];
 
 /// Two pictures for each team of threads with relaxed queues.
 pub(super) fn blocks(cells: &[TeamCell]) -> Vec<Block> {
     let pictures = teams(cells).flat_map(|team| {
         let heading = format!("Throughput against rank errors, {}", team[0].threads());
-        let drawn = FIGURES.map(|figure| draw(team, figure, named_points));
-        [Block::heading(3, heading), Block::Figures(drawn.into())]
+        [Block::heading(3, heading), Block::Figures(frontier(&title(team), &points(team)))]
     });
     let pictures: Vec<_> = pictures.collect();
     if pictures.is_empty() { pictures } else { vec![Block::On(Media::PAGE, pictures)] }
@@ -27,7 +19,7 @@ pub(super) fn blocks(cells: &[TeamCell]) -> Vec<Block> {
 /// relaxed queue.
 pub(super) fn picture(cells: &[TeamCell]) -> Option<String> {
     let team = teams(cells).max_by_key(|team| team[0].producers + team[0].consumers)?;
-    Some(draw(team, FIGURES[0], named_points_file))
+    Some(frontier_file(&title(team), &points(team)))
 }
 
 fn teams(cells: &[TeamCell]) -> impl Iterator<Item = &[TeamCell]> {
@@ -35,13 +27,16 @@ fn teams(cells: &[TeamCell]) -> impl Iterator<Item = &[TeamCell]> {
     teams.filter(|team| team.iter().any(|cell| cell.relaxed))
 }
 
-fn draw(team: &[TeamCell], (name, of): Figure, draw: fn([&str; 2], &[Named]) -> String) -> String {
-    let point = |cell: &TeamCell| {
-        // One more, since the axis is logarithmic.
-        let at = [of(&cell.rank_error) + 1.0, cell.millions_per_s()];
-        Named { name: cell.name(), is_peer: cell.queue != "cnq", at }
+fn title(team: &[TeamCell]) -> String {
+    format!("{} threads, simulated", team[0].threads())
+}
+
+fn points(team: &[TeamCell]) -> Vec<FrontierPoint> {
+    let point = |cell: &TeamCell| FrontierPoint {
+        name: cell.name(),
+        is_peer: cell.queue != "cnq",
+        throughput: cell.millions_per_s(),
+        rank_error: cell.rank_error,
     };
-    let points: Vec<_> = team.iter().map(point).collect();
-    let x = format!("{name} + 1; {} threads, simulated", team[0].threads());
-    draw([&x, "million items a second"], &points)
+    team.iter().map(point).collect()
 }

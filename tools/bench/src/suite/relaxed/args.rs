@@ -46,7 +46,7 @@ pub struct RelaxedArgs {
     pub duration: Option<Duration>,
 
     /// Items that are popped at least in one measurement, instead of a duration. For `rank-error`
-    /// exactly so many, in runs of a million.
+    /// exactly this number, in runs of a million.
     #[arg(long, value_name = "N")]
     pub items: Option<NonZeroU64>,
 

@@ -10,11 +10,49 @@ use crate::sample::OutOfTurn;
 use crate::stats::Group;
 use crate::suite::Setting;
 
+/// A queue with one k.
+#[derive(Debug)]
+pub struct FrontierPoint {
+    /// Its name, with its k.
+    pub name: String,
+    /// Whether it is there to compare.
+    pub is_peer: bool,
+    /// Million items a second.
+    pub throughput: f64,
+    /// How far items left out of turn.
+    pub rank_error: OutOfTurn,
+}
+
 /// A figure of rank errors, with its name.
 type Figure = (&'static str, fn(OutOfTurn) -> f64);
 
 const FIGURES: [Figure; 2] =
     [("mean rank error", |error| error.mean), ("rank error, p99,", |error| error.p99.into())];
+
+/// Throughput against the mean rank error, and against that of p99, of a team of threads.
+pub fn frontier(team: &str, points: &[FrontierPoint]) -> Vec<String> {
+    FIGURES.map(|figure| draw(team, points, figure, named_points)).into()
+}
+
+/// Throughput against the mean rank error, as an SVG file.
+pub fn frontier_file(team: &str, points: &[FrontierPoint]) -> String {
+    draw(team, points, FIGURES[0], named_points_file)
+}
+
+fn draw(
+    team: &str,
+    points: &[FrontierPoint],
+    (figure, of): Figure,
+    draw: fn([&str; 2], &[Named]) -> String,
+) -> String {
+    let named = |point: &FrontierPoint| {
+        // One more, since the axis is logarithmic.
+        let at = [of(point.rank_error) + 1.0, point.throughput];
+        Named { name: point.name.clone(), is_peer: point.is_peer, at }
+    };
+    let points: Vec<_> = points.iter().map(named).collect();
+    draw([&format!("{figure} + 1; {team}"), "million items a second"], &points)
+}
 
 /// The queues of a table whose throughput and rank errors were both measured.
 struct Frontier<'a> {
@@ -27,8 +65,8 @@ struct Frontier<'a> {
 pub(crate) fn blocks(results: &Results, group: Group) -> Vec<Block> {
     let pictures = frontiers(results, group).into_iter().flat_map(|frontier| {
         let heading = format!("Throughput against rank errors, {}", frontier.team());
-        let drawn = FIGURES.map(|figure| frontier.draw(figure, named_points));
-        [Block::heading(3, heading), Block::Figures(drawn.into())]
+        let drawn = self::frontier(&frontier.team(), &frontier.points());
+        [Block::heading(3, heading), Block::Figures(drawn)]
     });
     let pictures: Vec<_> = pictures.collect();
     if pictures.is_empty() { pictures } else { vec![Block::On(Media::PAGE, pictures)] }
@@ -39,7 +77,7 @@ pub(crate) fn blocks(results: &Results, group: Group) -> Vec<Block> {
 pub(crate) fn picture(results: &Results) -> Option<String> {
     let frontiers = frontiers(results, results.groups().next()?).into_iter();
     let frontier = frontiers.max_by_key(|frontier| frontier.setting.size.threads())?;
-    Some(frontier.draw(FIGURES[0], named_points_file))
+    Some(frontier_file(&frontier.team(), &frontier.points()))
 }
 
 fn frontiers<'a>(results: &'a Results, group: Group) -> Vec<Frontier<'a>> {
@@ -67,14 +105,13 @@ impl Frontier<'_> {
         format!("{size} threads placed {}", name(placement))
     }
 
-    fn draw(&self, (name, of): Figure, draw: fn([&str; 2], &[Named]) -> String) -> String {
-        let point = |&(result, ns, errors): &(&CellResult, f64, OutOfTurn)| {
-            // One more, since the axis is logarithmic.
-            let at = [of(errors) + 1.0, 1e3 / ns];
-            Named { name: result.suite().label(&result.queue), is_peer: result.peer, at }
+    fn points(&self) -> Vec<FrontierPoint> {
+        let point = |&(result, ns, rank_error): &(&CellResult, f64, OutOfTurn)| FrontierPoint {
+            name: result.suite().label(&result.queue),
+            is_peer: result.peer,
+            throughput: 1e3 / ns,
+            rank_error,
         };
-        let points: Vec<_> = self.queues.iter().map(point).collect();
-        let x = format!("{name} + 1; {}", self.team());
-        draw([&x, "million items a second"], &points)
+        self.queues.iter().map(point).collect()
     }
 }

@@ -35,7 +35,7 @@ const ABOUT: About = About {
      inside when it leaves, its delay the number of younger items that leave before it, both by the \
      order in which calls returned. If a thread is stopped before its call has returned, its item \
      seems far out of turn. So the largest are those that are certain: calls that overlap may have \
-     taken effect in any order. × tube is the throughput as a multiple of that of the queue in which \
+     taken effect in any order. × tube: how many times as fast as its tube, the queue in which \
      cnq nests capsules: more is better. × peer is a multiple of the time of the best bounded peer: \
      less is better.",
     ..About::NONE
