@@ -4,7 +4,7 @@ use std::alloc::{Layout, alloc, dealloc};
 use std::ptr::NonNull;
 
 use corelane_loom::memory::Ordering::Relaxed;
-use corelane_loom::relaxed::capsule::{
+use corelane_loom::relaxed::cnq::capsule::{
     Begun, Capsule, Capsules, FINISHED, RESERVED, Shape, Slots, word,
 };
 use corelane_loom::{BoxedProducer, Config};

@@ -39,8 +39,7 @@ const CANARY: &str = "canary";
 #[derive(Debug, Parser)]
 #[command(name = "lane-verify", bin_name = "lane verify", version, max_term_width = 100)]
 struct VerifyArgs {
-    /// Queues to verify, by id; if none is named, all but nested queues (of histories: all). `canary`
-    /// is a broken queue, to see a failure.
+    /// Queues to verify, by id; all if none is named. `canary` is a broken queue, to see a failure.
     #[arg(value_name = "QUEUE")]
     queues: Vec<String>,
 
@@ -85,9 +84,9 @@ fn main() -> ExitCode {
 }
 
 fn ids() -> Vec<&'static str> {
-    let mut ids = orderings::usual_ids();
+    let mut ids = orderings::queue_ids();
     ids.extend(
-        histories::queue_ids().into_iter().filter(|id| !orderings::usual_ids().contains(id)),
+        histories::queue_ids().into_iter().filter(|id| !orderings::queue_ids().contains(id)),
     );
     ids.push(CANARY);
     ids
@@ -103,7 +102,7 @@ fn carry_out(args: &VerifyArgs) -> Result<ExitCode, Failure> {
         return Err(unknown(name, known.into_iter()));
     }
     let queues: Vec<_> = match (args.queues.as_slice(), args.histories) {
-        ([], None) => orderings::usual_ids(),
+        ([], None) => orderings::queue_ids(),
         ([], Some(_)) => histories::queue_ids(),
         (named, _) => named.iter().map(String::as_str).collect(),
     };
@@ -116,7 +115,7 @@ fn carry_out(args: &VerifyArgs) -> Result<ExitCode, Failure> {
 
 /// Whether all queues pass their models and all seeded bugs are found.
 fn check_orderings(args: &VerifyArgs, queues: &[&str]) -> Result<bool, Failure> {
-    let modelled = orderings::usual_ids();
+    let modelled = orderings::queue_ids();
     if let Some(id) = queues.iter().find(|id| **id != CANARY && !modelled.contains(*id)) {
         let text = format!("{id} has histories, but no models of its own; ask for --histories 10s");
         return Err(Failure::Usage(text));

@@ -39,24 +39,18 @@ pub(crate) fn verify(
     for (number, &queue) in (1..).zip(queues) {
         let of_queue = models.iter().filter(|model| model.queue == queue).cloned().collect();
         let title = format!("{queue}, {number} of {}", queues.len());
-        let table = Table { title, queue, models: of_queue, kept, explored, queues };
-        verification.queues.extend(table.make()?);
+        let earlier = &verification.queues;
+        let table = Table { title, queue, models: of_queue, kept, explored, queues, earlier };
+        let made = table.make()?;
+        verification.queues.extend(made);
     }
     verification.share_evidence();
     // The sites of a broken queue are not known.
     let all_known = !interrupt::requested() && verification.is_sound();
-    if all_known && usual_ids().iter().all(|id| queues.contains(id)) {
+    if all_known && queue_ids().iter().all(|id| queues.contains(id)) {
         verification.unreached = Some(unreached::lines(&verification.queues));
     }
     Ok(verification.ended(begin.elapsed().as_secs_f64()))
-}
-
-/// Queues whose orderings are tried only by name: that takes an hour each.
-const BY_NAME: [&str; 4] = ["cnq", "cnq-bbq", "cnq-scq", "cnq-ring"];
-
-/// The queues that are verified if none is named.
-pub(crate) fn usual_ids() -> Vec<&'static str> {
-    queue_ids().into_iter().filter(|id| !BY_NAME.contains(id)).collect()
 }
 
 /// The queues that have models.
@@ -85,11 +79,15 @@ struct Table<'a> {
     kept: &'a Kept,
     explored: &'a Explored,
     queues: &'a [&'a str],
+    /// Tables of this run, which may have sites of this queue.
+    earlier: &'a [QueueTable],
 }
 
 /// An ordering that is to be weakened.
 struct Attempt {
     weakening: Weakening,
+    /// What an earlier queue of this run has shown.
+    shown: Option<Evidence>,
     /// The models to be tried: the models that reach the ordering, first the models that failed
     /// before. Empty if the kept results answer it.
     models: Vec<String>,
@@ -187,10 +185,18 @@ impl Table<'_> {
             };
             Attempt {
                 weakening: Weakening { site: site.clone(), to },
+                shown: self.shown(site, to),
                 models: models.into_iter().map(str::to_owned).collect(),
             }
         };
         from.weaker(site.op).iter().map(attempt).collect()
+    }
+
+    /// The model of an earlier queue that failed with this ordering.
+    fn shown(&self, site: &Site, to: Strength) -> Option<Evidence> {
+        let verdicts = self.earlier.iter().flat_map(|table| &table.sites);
+        let steps = verdicts.filter(|verdict| verdict.site == *site).flat_map(|v| &v.weakened);
+        steps.filter(|step| step.to == to).find_map(|step| step.evidence.clone())
     }
 
     /// Whether these models are of other queues that are verified in this run.
@@ -212,8 +218,11 @@ fn first_of<'a>(models: &[&'a str], first: &[&str]) -> Vec<&'a str> {
 
 impl Attempt {
     fn make(&self) -> Result<Tried, Failure> {
-        let weakened = Weakened { to: self.weakening.to, evidence: None };
+        let weakened = Weakened { to: self.weakening.to, evidence: self.shown.clone() };
         let mut tried = Tried { weakened, runs: 0, seconds: 0.0 };
+        if self.shown.is_some() {
+            return Ok(tried);
+        }
         for name in &self.models {
             let weakening = Some(self.weakening.clone());
             let (outcome, seconds) = ask(name, Errand::Model { name: name.clone(), weakening })?;

@@ -23,10 +23,7 @@ pub(crate) fn lines(queues: &[QueueTable]) -> Vec<UnreachedLine> {
     }
     let unreached =
         |file: &'static str| unreached_in(file, reached.remove(file).unwrap_or_default());
-    // Nested queues are verified by name only.
-    let nested = ["relaxed/cnq.rs", "relaxed/capsule.rs", "relaxed/rank_error.rs"];
-    let sources = sources().into_iter().filter(|file| !nested.contains(file));
-    sources.flat_map(unreached).collect()
+    sources().into_iter().flat_map(unreached).collect()
 }
 
 /// The lines of `file` with an ordering that belongs to none of `sites`.

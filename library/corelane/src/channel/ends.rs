@@ -18,7 +18,7 @@ use crate::line_ring::LineRing;
 use crate::memory::Mutex;
 use crate::queue::{self, CapacityError, Config, Consumer as _, TryPopError, TryPushError};
 use crate::region::Counted;
-use crate::relaxed::{RankError, cnq};
+use crate::relaxed::cnq::{self, RankError};
 use crate::segmented;
 
 /// A message in a queue.

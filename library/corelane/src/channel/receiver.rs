@@ -20,7 +20,7 @@ use super::timer::Timer;
 use super::{YieldingRetries, unlimited};
 use crate::memory::limit;
 use crate::queue::TryPopError;
-use crate::relaxed::RankError;
+use crate::relaxed::cnq::RankError;
 use crate::wait::bell::Look;
 
 /// Most messages of a run, during which other receivers wait.

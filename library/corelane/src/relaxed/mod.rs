@@ -28,9 +28,6 @@
 
 #[cfg(feature = "literature")]
 pub mod block_fifo;
-/// Public for the models, which take its steps one by one; not for use, and not stable.
-#[doc(hidden)]
-pub mod capsule;
 pub mod cnq;
 #[cfg(feature = "literature")]
 mod counted_rings;
@@ -46,12 +43,7 @@ pub mod lldq;
 pub mod multi_fifo;
 #[cfg(feature = "literature")]
 mod parts;
-mod rank_error;
 #[cfg(feature = "literature")]
 mod segments;
 #[cfg(feature = "literature")]
 mod single_use;
-mod tube;
-
-pub use rank_error::RankError;
-pub use tube::{Tube, TubeConsumer, TubeProducer, TubeShape};
