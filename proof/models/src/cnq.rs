@@ -5,8 +5,9 @@ use std::ptr::NonNull;
 
 use corelane_loom::memory::Ordering::Relaxed;
 use corelane_loom::relaxed::cnq::capsule::{
-    Begun, Capsule, Capsules, FINISHED, RESERVED, Shape, Slots, word,
+    Begun, Capsule, FINISHED, Look, RESERVED, turn_of, word,
 };
+use corelane_loom::relaxed::cnq::capsules::{Capsules, Shape, Slots};
 use corelane_loom::{BoxedProducer, Config};
 use loom::sync::Arc;
 
@@ -24,6 +25,11 @@ pub(crate) fn models(subject: SharedSubject<Ticket, Number>) -> Vec<Model> {
         of.model("another_comes_to_share", move || another_comes_to_share(tickets)),
         of.model("finished_by_two", finished_by_two),
         of.model("read_when_used_again", read_when_used_again),
+        of.model("shared_when_used_again", shared_when_used_again),
+        of.model("over_for_another", || over_for_another(false)),
+        of.model("over_for_a_producer", || over_for_another(true)),
+        of.model("used_again_by_a_third", used_again_by_a_third),
+        of.model("known_to_be_closed", known_to_be_closed),
         of.model("popped_while_filled", move || popped_while_filled(tickets)),
     ]
 }
@@ -102,6 +108,14 @@ impl Single {
 
     /// In turn 0, with an item that a consumer has claimed.
     fn popped() -> Arc<Self> {
+        let this = Self::begun();
+        this.push();
+        assert!(this.claim_item(true), "an item is there");
+        this
+    }
+
+    /// In turn 0, without an item.
+    fn begun() -> Arc<Self> {
         let layouts =
             [Capsules::<u64>::variables(Self::SHAPE), Capsules::<u64>::slots(Self::SHAPE)];
         let memory = layouts.map(|layout| {
@@ -114,11 +128,39 @@ impl Single {
         let capsules = unsafe { Capsules::init(memory[0].0, memory[1].0, Self::SHAPE) };
         let this = Arc::new(Self { capsules, memory });
         assert_eq!(this.capsule().begin(0), Begun::Open);
-        this.capsule().written.claimed.store(word(0) + 1, Relaxed);
-        this.write();
-        this.capsule().written.filled.store(word(0) + 1, Relaxed);
-        this.capsule().popped.store(word(0) + 1, Relaxed);
         this
+    }
+
+    /// Pushes an item in turn 0.
+    fn push(&self) {
+        assert!(self.capsule().claim_slots(word(0), 1, false), "it is empty");
+        self.write();
+        self.capsule().fill(word(0) + 1);
+    }
+
+    /// Claims the item of turn 0, if it is there.
+    fn claim_item(&self, is_alone: bool) -> bool {
+        match self.capsule().look(0) {
+            Look::Items { popped, left } => {
+                self.capsule().claim_items(popped, left, is_alone).is_ok()
+            }
+            _ => false,
+        }
+    }
+
+    /// Pops the item of turn 0, if it is there.
+    fn pop(&self, is_alone: bool) {
+        if self.claim_item(is_alone) {
+            self.read();
+            self.capsule().mark_read(0);
+        }
+    }
+
+    /// Begins turn 1. If the slot is free, it is written.
+    fn use_again(&self) {
+        if self.capsule().begin(1) == Begun::Open {
+            self.write();
+        }
     }
 
     fn capsule(&self) -> Capsule<'_> {
@@ -155,11 +197,74 @@ fn read_when_used_again() -> Exploration {
             other.read();
             other.capsule().mark_read(0);
         };
-        both(read, || {
-            if single.capsule().begin(1) == Begun::Open {
-                single.write();
-            }
+        both(read, || single.use_again());
+    })
+}
+
+/// A consumer is reading an item, a producer begins the next turn, and another one shares it.
+fn shared_when_used_again() -> Exploration {
+    explore(|| {
+        let single = Single::popped();
+        let [reader, first] = [single.clone(), single.clone()];
+        let reader = start(move || {
+            reader.read();
+            reader.capsule().mark_read(0);
         });
+        let first = start(move || _ = first.capsule().begin(1));
+        let (claimed, filled) = single.capsule().written();
+        let is_free = turn_of(claimed) == 1 && !single.capsule().is_final(claimed);
+        if is_free && filled == claimed && single.capsule().claim_slots(claimed, 1, false) {
+            single.write();
+        }
+        join([reader, first]);
+    })
+}
+
+/// A producer pushes an item, a consumer pops it, and a third thread finds that the capsule is over,
+/// and uses it again. The third thread is a consumer, or a producer beside the only consumer.
+fn over_for_another(is_alone: bool) -> Exploration {
+    explore(move || {
+        let single = Single::begun();
+        let [producer, consumer] = [single.clone(), single.clone()];
+        let producer = start(move || producer.push());
+        let consumer = start(move || consumer.pop(is_alone));
+        if single.capsule().look(0) == Look::Over {
+            single.use_again();
+        }
+        join([producer, consumer]);
+    })
+}
+
+/// One thread finishes a capsule, another one reserves it, and a third one uses it again.
+fn used_again_by_a_third() -> Exploration {
+    explore(|| {
+        let single = Single::begun();
+        let [first, second] = [single.clone(), single.clone()];
+        let first = start(move || {
+            first.push();
+            first.pop(false);
+            first.capsules.set(0, FINISHED);
+        });
+        let second = start(move || second.capsules.set(0, RESERVED));
+        if single.capsules.is_done(0) {
+            single.use_again();
+        }
+        join([first, second]);
+    })
+}
+
+/// A thread that has closed all capsules, or has found them closed, knows that they are.
+fn known_to_be_closed() -> Exploration {
+    explore(|| {
+        let single = Single::begun();
+        let other = single.clone();
+        both(
+            move || other.capsules.close_before(1),
+            || {
+                single.capsules.close_before(1);
+                assert_eq!(single.capsule().open(0), None);
+            },
+        );
     })
 }
 

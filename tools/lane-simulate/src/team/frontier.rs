@@ -9,7 +9,8 @@ use super::cell::TeamCell;
 pub(super) fn blocks(cells: &[TeamCell]) -> Vec<Block> {
     let pictures = teams(cells).flat_map(|team| {
         let heading = format!("Throughput against rank errors, {}", team[0].threads());
-        [Block::heading(3, heading), Block::Figures(frontier(&title(team), &points(team)))]
+        let drawn = frontier(&title(team), &points(team));
+        std::iter::once(Block::heading(3, heading)).chain(drawn)
     });
     let pictures: Vec<_> = pictures.collect();
     if pictures.is_empty() { pictures } else { vec![Block::On(Media::PAGE, pictures)] }

@@ -1,13 +1,6 @@
-//! Capsules: the entries of the tube of a nested queue, each a small ring of its own.
+//! A capsule: an entry of the tube of a nested queue, which is a small queue itself.
 
-use alloc::alloc::Layout;
-use core::alloc::LayoutError;
-use core::ptr::NonNull;
-
-use crate::memory::{AtomicBool, AtomicU64, Cells, Ordering, is_before};
-use crate::pad::{APART, Padded};
-pub use crate::region::Slots;
-use crate::region::array;
+use crate::memory::{AtomicBool, AtomicU64, Ordering, is_before};
 
 /// Bits of a word below the turn: the count, and two flags.
 const TURN_AT: u32 = 18;
@@ -60,7 +53,7 @@ pub struct Written {
     pub filled: AtomicU64,
     /// Slots that were used in an earlier turn, if a consumer was still reading one of them when
     /// this turn began.
-    used_before: AtomicU64,
+    pub(super) used_before: AtomicU64,
     /// About how many capsules producers filled at that time, with this one.
     pub beside: AtomicU64,
 }
@@ -68,11 +61,11 @@ pub struct Written {
 /// What consumers write; the `emptied` flags of all slots follow.
 #[derive(Debug)]
 #[repr(C)]
-struct Read {
+pub(super) struct Read {
     /// Items that consumers have claimed.
-    popped: AtomicU64,
+    pub(super) popped: AtomicU64,
     /// Two flags. No count.
-    life: AtomicU64,
+    pub(super) life: AtomicU64,
 }
 
 /// What became of the first step of a turn.
@@ -102,24 +95,14 @@ pub enum Look {
     Nothing,
 }
 
-/// Counts of a group of capsules, over all its turns.
-#[derive(Debug)]
-#[repr(C)]
-pub struct Group {
-    /// Capsules of which no slot will be claimed any more.
-    pub closed: Padded<AtomicU64>,
-    /// Capsules that are finished and were reserved.
-    pub finished: Padded<AtomicU64>,
-}
-
 /// One capsule.
 #[derive(Debug, Clone, Copy)]
 pub struct Capsule<'a> {
     pub written: &'a Written,
     pub popped: &'a AtomicU64,
-    life: &'a AtomicU64,
+    pub(super) life: &'a AtomicU64,
     /// For each slot, whether its item of this turn has been read.
-    emptied: &'a [AtomicBool],
+    pub(super) emptied: &'a [AtomicBool],
 }
 
 impl Capsule<'_> {
@@ -148,13 +131,13 @@ impl Capsule<'_> {
         }
         self.popped.store(word(turn), Ordering::Relaxed);
         self.life.store(word(turn), Ordering::Relaxed);
-        // Release ↔ Acquire in `Producer::is_free`: the slots are free, and which capsules are closed.
+        // Release ↔ Acquire in `written` and `look`: the slots are free, which capsules are closed, and the
+        // words of this turn.
         filled.store(word(turn), Ordering::Release);
         let begun = if is_free { word(turn) } else { word(turn) | CLOSED };
-        // Release ↔ Acquire in `look`: the words of this turn.
         let is_changed = !is_of(before, turn)
             && claimed
-                .compare_exchange(before, begun, Ordering::Release, Ordering::Relaxed)
+                .compare_exchange(before, begun, Ordering::Relaxed, Ordering::Relaxed)
                 .is_ok();
         match (is_changed, is_free) {
             (true, true) => Begun::Open,
@@ -182,11 +165,53 @@ impl Capsule<'_> {
         }
     }
 
+    /// Claims the next `n` slots, if `word` is still that of `claimed`. The only producer `is_alone`.
+    #[inline(always)]
+    pub fn claim_slots(self, word: u64, n: u64, is_alone: bool) -> bool {
+        let (claimed, next) = (&self.written.claimed, word.wrapping_add(n));
+        // Relaxed, all: only the count matters, and that of a closed capsule is the last one.
+        if is_alone {
+            claimed.store(next, Ordering::Relaxed);
+            return true;
+        }
+        claimed.compare_exchange(word, next, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
+    /// Publishes the items of slots that were claimed: `word` is that of `claimed`.
+    #[inline]
+    pub fn fill(self, word: u64) {
+        // Release ↔ Acquire in `look` and `written`: the items.
+        self.written.filled.store(word, Ordering::Release);
+    }
+
+    /// The words of `claimed` and `filled`. If they are equal, no other producer is in the middle of a
+    /// push.
+    #[inline]
+    pub fn written(self) -> (u64, u64) {
+        // Acquire ↔ Release in `fill`: what other producers wrote. Acquire ↔ Release in `begin`: see there.
+        let filled = self.written.filled.load(Ordering::Acquire);
+        (self.written.claimed.load(Ordering::Relaxed), filled)
+    }
+
+    /// Claims the next `n` items, if `word` is still that of `popped`. Otherwise returns that. The only
+    /// consumer `is_alone`.
+    #[inline(always)]
+    pub fn claim_items(self, word: u64, n: u64, is_alone: bool) -> Result<(), u64> {
+        let next = word.wrapping_add(n);
+        // Release ↔ Acquire in `look`: how many slots are filled.
+        if is_alone {
+            self.popped.store(next, Ordering::Release);
+            return Ok(());
+        }
+        self.popped.compare_exchange(word, next, Ordering::Release, Ordering::Relaxed).map(drop)
+    }
+
     /// What a consumer sees in `turn`.
     pub fn look(self, turn: u64) -> Look {
-        // Acquire ↔ Release in `Consumer::claim`: `filled` is not less.
+        // Acquire ↔ Release in `claim_items`: what was filled. If the capsule is over, the thread that
+        // uses it again must know this.
         let popped = self.popped.load(Ordering::Acquire);
-        // Acquire ↔ Release in `Producer::fill`: the items.
+        // Acquire ↔ Release in `fill`: the items. Acquire ↔ Release in `begin`: the words of this turn.
         let filled = self.written.filled.load(Ordering::Acquire);
         if !is_of(popped, turn) || !is_of(filled, turn) {
             return Look::Nothing;
@@ -194,8 +219,8 @@ impl Capsule<'_> {
         if count(filled) > count(popped) {
             return Look::Items { popped, left: count(filled) - count(popped) };
         }
-        // Acquire ↔ Release in `begin`: see there.
-        let claimed = self.written.claimed.load(Ordering::Acquire);
+        // Relaxed: the last word of a turn doesn't change.
+        let claimed = self.written.claimed.load(Ordering::Relaxed);
         let is_over =
             is_of(claimed, turn) && self.is_final(claimed) && count(claimed) == count(popped);
         if is_over { Look::Over } else { Look::Nothing }
@@ -243,199 +268,5 @@ impl Capsule<'_> {
     pub fn mark_read(self, index: u64) {
         // Release ↔ Acquire in `begin`: the read of the item.
         self.emptied[index as usize].store(true, Ordering::Release);
-    }
-}
-
-/// How many capsules there are, and their size. The number is a power of two.
-#[derive(Debug, Clone, Copy)]
-pub struct Shape {
-    pub capsules: usize,
-    /// Slots of a capsule.
-    pub size: usize,
-    /// Capsules of a group.
-    pub group: usize,
-    /// Groups into which producers push, and from which consumers pop.
-    pub window: usize,
-    /// The first turn, a multiple of `capsules`.
-    pub first: u64,
-}
-
-impl Shape {
-    /// Variables of one capsule: what producers write, and what consumers write; and the offsets of
-    /// the latter.
-    fn variables(self) -> Result<(Layout, usize, usize), LayoutError> {
-        let flags = array(Layout::new::<AtomicBool>(), self.size)?;
-        let (read, flags) = Layout::new::<Read>().align_to(APART)?.extend(flags)?;
-        let (all, read) = Layout::new::<Padded<Written>>().extend(read)?;
-        Ok((all.pad_to_align(), read, read + flags))
-    }
-
-    /// The variables of all capsules, and where those of groups begin.
-    fn all_variables(self) -> Result<(Layout, usize), LayoutError> {
-        let groups = array(Layout::new::<Group>(), self.capsules / self.group)?;
-        array(self.variables()?.0, self.capsules)?.extend(groups)
-    }
-
-    /// Slots of all capsules.
-    pub fn slots(self) -> usize {
-        self.capsules * self.size
-    }
-}
-
-/// Capsules in a region, and their slots.
-#[allow(missing_debug_implementations, reason = "public only for the models")]
-pub struct Capsules<T> {
-    base: NonNull<u8>,
-    /// Bytes from one capsule to the next.
-    stride: usize,
-    /// Where a capsule's `Read` and its flags are.
-    read: usize,
-    flags: usize,
-    groups: NonNull<Group>,
-    shape: Shape,
-    cells: Cells<T>,
-}
-
-impl<T> Clone for Capsules<T> {
-    fn clone(&self) -> Self {
-        Self { cells: self.cells.clone(), ..*self }
-    }
-}
-
-impl<T> Capsules<T> {
-    #[inline]
-    pub fn shape(&self) -> Shape {
-        self.shape
-    }
-
-    /// The index of the capsule that is used in `turn`.
-    #[inline]
-    pub fn index(&self, turn: u64) -> usize {
-        turn as usize & (self.shape.capsules - 1)
-    }
-
-    /// A capsule.
-    #[inline]
-    pub fn at(&self, index: usize) -> Capsule<'_> {
-        debug_assert!(index < self.shape.capsules);
-        // SAFETY: the index is below the number of capsules. `init` has written each capsule's parts at
-        // these distances, and they live as long as the array.
-        unsafe {
-            let capsule = self.base.add(index * self.stride);
-            let flags =
-                NonNull::slice_from_raw_parts(capsule.add(self.flags).cast(), self.shape.size);
-            let read = capsule.add(self.read).cast::<Read>().as_ref();
-            Capsule {
-                written: &capsule.cast::<Padded<Written>>().as_ref().0,
-                popped: &read.popped,
-                life: &read.life,
-                emptied: flags.as_ref(),
-            }
-        }
-    }
-
-    /// The counts of the group of `turn`.
-    #[inline]
-    pub fn group(&self, turn: u64) -> &Group {
-        // SAFETY: the index of a capsule, divided by the capsules of a group, is below the number of
-        // groups. They live as long as the array.
-        unsafe { self.groups.add(self.index(turn) / self.shape.group).as_ref() }
-    }
-
-    /// Whether a count of the group of `turn` is as high as it becomes in this turn.
-    #[inline]
-    pub fn is_complete(&self, count: u64, turn: u64) -> bool {
-        let Shape { capsules, group, .. } = self.shape;
-        let laps = (turn / capsules as u64).wrapping_add(1);
-        // Without the upper bits, which differ when turns have wrapped.
-        count.wrapping_sub(laps.wrapping_mul(group as u64)) << (capsules / group).ilog2() == 0
-    }
-
-    /// The position of a slot of a capsule among all slots.
-    #[inline]
-    pub fn position(&self, index: usize, slot: u64) -> u64 {
-        (index * self.shape.size) as u64 + slot
-    }
-
-    /// The slots.
-    #[inline]
-    pub fn cells(&self) -> &Cells<T> {
-        &self.cells
-    }
-
-    /// All capsules.
-    pub fn iter(&self) -> impl Iterator<Item = (usize, Capsule<'_>)> {
-        (0..self.shape.capsules).map(|index| (index, self.at(index)))
-    }
-}
-
-impl<T> Slots for Capsules<T> {
-    const SLOT: Layout = Cells::<T>::SLOT;
-    type Shape = Shape;
-
-    fn slots(shape: Shape) -> Result<Layout, LayoutError> {
-        Cells::<T>::slots(shape.slots())
-    }
-
-    fn variables(shape: Shape) -> Result<Layout, LayoutError> {
-        Ok(shape.all_variables()?.0)
-    }
-
-    unsafe fn init(variables: NonNull<u8>, slots: NonNull<u8>, shape: Shape) -> Self {
-        let (one, read, flags) = shape.variables().expect("the caller has had this layout");
-        for index in 0..shape.capsules {
-            // As if the capsule had been closed, empty, a lap before.
-            let before = shape.first.wrapping_sub((shape.capsules - index) as u64);
-            let new = |flags| AtomicU64::new(word(before) | flags);
-            let written = Written {
-                claimed: new(CLOSED),
-                filled: new(0),
-                used_before: AtomicU64::new(0),
-                beside: AtomicU64::new(1),
-            };
-            // SAFETY: the caller's contract: there is room for the variables of all capsules.
-            unsafe {
-                let capsule = variables.add(index * one.size());
-                capsule.cast().write(Padded(written));
-                capsule
-                    .add(read)
-                    .cast()
-                    .write(Read { popped: new(0), life: new(RESERVED | FINISHED) });
-                for slot in 0..shape.size {
-                    capsule.add(flags).cast::<AtomicBool>().add(slot).write(AtomicBool::new(false));
-                }
-            }
-        }
-        let (_, groups) = shape.all_variables().expect("as above");
-        // As if all earlier laps had been used.
-        let laps = shape.first / shape.capsules as u64;
-        let new = || Padded(AtomicU64::new(laps.wrapping_mul(shape.group as u64)));
-        // SAFETY: the caller's contract.
-        unsafe {
-            let groups = variables.add(groups).cast();
-            for group in 0..shape.capsules / shape.group {
-                groups.add(group).write(Group { closed: new(), finished: new() });
-            }
-            let cells = Cells::init(variables, slots, shape.slots());
-            Self { base: variables, stride: one.size(), read, flags, groups, shape, cells }
-        }
-    }
-
-    unsafe fn finish(&self) {
-        for index in 0..self.shape.capsules {
-            // SAFETY: `init` wrote each part, and none is used any more.
-            unsafe {
-                let capsule = self.base.add(index * self.stride);
-                capsule.cast::<Padded<Written>>().drop_in_place();
-                capsule.add(self.read).cast::<Read>().drop_in_place();
-                for slot in 0..self.shape.size {
-                    capsule.add(self.flags).cast::<AtomicBool>().add(slot).drop_in_place();
-                }
-            }
-        }
-        for group in 0..self.shape.capsules / self.shape.group {
-            // SAFETY: as above.
-            unsafe { self.groups.add(group).drop_in_place() };
-        }
     }
 }

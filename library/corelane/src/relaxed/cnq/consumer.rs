@@ -3,7 +3,8 @@
 use core::cell::Cell;
 
 use super::Side;
-use super::capsule::{FINISHED, Look, NO_WORD, Shape, count, turn_of, word};
+use super::capsule::{FINISHED, Look, NO_WORD, count, turn_of, word};
+use super::capsules::Shape;
 use super::rank_error::RankError;
 use super::tube::Tube;
 use crate::block::fetch_add::Faaq;
@@ -103,21 +104,21 @@ impl<T, Q: Tube> Consumer<T, Q> {
 
     /// Changes with each push.
     pub(crate) fn pushed(&self) -> u64 {
-        let start = self.end.oldest();
+        let start = self.end.slots().oldest();
         // Producers may be a group ahead of the window.
-        let turns = self.end.turns(start, self.end.window() + self.end.group());
+        let turns = self.end.slots().turns(start, self.end.window() + self.end.group());
         // Relaxed: a thread that knows of a push sees its word, or a later one.
-        let filled = |turn| self.end.capsule(turn).written.filled.load(Ordering::Relaxed);
+        let filled = |turn| self.end.slots().of(turn).written.filled.load(Ordering::Relaxed);
         turns.map(filled).fold(start, u64::wrapping_add)
     }
 
     /// Whether another look may find an item.
     pub(crate) fn may_have_item(&self) -> bool {
-        let start = self.end.oldest();
-        let mut turns = self.end.turns(start, self.end.window());
-        let has_items = |turn| matches!(self.end.capsule(turn).look(turn), Look::Items { .. });
+        let start = self.end.slots().oldest();
+        let mut turns = self.end.slots().turns(start, self.end.window());
+        let has_items = |turn| matches!(self.end.slots().of(turn).look(turn), Look::Items { .. });
         // There may be items behind these groups.
-        turns.any(has_items) || is_before(start, self.end.header().closed.load(Ordering::Relaxed))
+        turns.any(has_items) || self.end.slots().is_closed(start)
     }
 
     /// Claims up to `wanted` items, and returns the slot of the first and how many there are.
@@ -129,22 +130,11 @@ impl<T, Q: Tube> Consumer<T, Q> {
                 self.find()?;
                 continue;
             }
-            let popped = self.end.slots().at(self.index).popped;
-            let next = self.word.wrapping_add(n);
-            // Release ↔ Acquire in `look`: how many slots are filled.
-            let claimed = match self.is_alone.get() {
-                true => {
-                    popped.store(next, Ordering::Release);
-                    Ok(())
-                }
-                false => popped
-                    .compare_exchange(self.word, next, Ordering::Release, Ordering::Relaxed)
-                    .map(drop),
-            };
-            match claimed {
+            let capsule = self.end.slots().at(self.index);
+            match capsule.claim_items(self.word, n, self.is_alone.get()) {
                 Ok(()) => {
                     let slot = count(self.word);
-                    self.word = next;
+                    self.word = self.word.wrapping_add(n);
                     self.left -= n;
                     return Ok((slot, n));
                 }
@@ -178,10 +168,10 @@ impl<T, Q: Tube> Consumer<T, Q> {
 
     /// Looks at a turn. If there are items, its capsule is the current one.
     fn look(&mut self, turn: u64) -> Look {
-        let look = self.end.capsule(turn).look(turn);
+        let look = self.end.slots().of(turn).look(turn);
         match look {
             Look::Items { popped, left } => self.work_in(turn, popped, left),
-            Look::Over => self.end.set(turn, FINISHED),
+            Look::Over => self.end.slots().set(turn, FINISHED),
             Look::Nothing => {}
         }
         look
@@ -219,12 +209,11 @@ impl<T, Q: Tube> Consumer<T, Q> {
     /// capsule earlier is ahead of one that began later. If P capsules of S slots are filled beside each
     /// other, equally fast, the next one begins each time that each of them has got S / P items.
     fn older(&self, turn: u64, slot: u64) -> u64 {
-        let (start, shape) =
-            (self.end.header().finished.load(Ordering::Relaxed), self.end.slots().shape());
-        let turns = self.end.turns(start, self.end.window());
-        let beside = self.end.capsule(turn).written.beside.load(Ordering::Relaxed) as i64;
+        let (start, shape) = (self.end.slots().oldest(), self.end.slots().shape());
+        let turns = self.end.slots().turns(start, self.end.window());
+        let beside = self.end.slots().of(turn).written.beside.load(Ordering::Relaxed) as i64;
         let inside = |other: u64| {
-            let (popped, filled) = self.end.capsule(other).counts(other)?;
+            let (popped, filled) = self.end.slots().of(other).counts(other)?;
             let lead = turn.wrapping_sub(other) as i64 * shape.size as i64 / beside;
             let older = slot.saturating_add_signed(lead).min(filled);
             Some(older.saturating_sub(popped))
@@ -255,8 +244,8 @@ impl<T, Q: Tube> Consumer<T, Q> {
         // Other threads will soon be done, and a search would disturb them.
         let mut waits_more = || waits.next().map(|_| pause(4)).is_some();
         loop {
-            let start = self.end.oldest();
-            if self.end.is_done(start) {
+            let start = self.end.slots().oldest();
+            if self.end.slots().is_done(start) {
                 match self.end.finish(&mut self.tube, start) || waits_more() {
                     true => continue,
                     false if self.search(start) => return Ok(()),
@@ -276,18 +265,16 @@ impl<T, Q: Tube> Consumer<T, Q> {
                 self.owns = false;
                 return Ok(());
             }
-            let is_old = self.end.header().finished.load(Ordering::Relaxed) != start;
-            if is_old || self.end.is_done(start) {
+            let is_old = self.end.slots().oldest() != start;
+            if is_old || self.end.slots().is_done(start) {
                 continue;
             }
             if (self.ahead.is_none() || self.is_unreserved(start)) && self.reserve() {
                 continue;
             }
-            // Relaxed: a thread that knows of a push knows which turns were closed before.
-            let closed = self.end.header().closed.load(Ordering::Relaxed);
             return Err(match is_closed {
                 // There may be items behind these groups.
-                _ if is_before(start, closed) => TryPopError::Busy,
+                _ if self.end.slots().is_closed(start) => TryPopError::Busy,
                 true => TryPopError::Closed,
                 false => TryPopError::Empty,
             });
@@ -327,7 +314,7 @@ impl<T, Q: Tube> Consumer<T, Q> {
     fn goes_back(&mut self) -> bool {
         let Some(turn) = self.behind else { return false };
         let look = self.look(turn);
-        if look == Look::Over || is_before(word(turn), word(self.end.oldest())) {
+        if look == Look::Over || is_before(word(turn), word(self.end.slots().oldest())) {
             self.behind = None;
         }
         matches!(look, Look::Items { .. })
@@ -347,8 +334,8 @@ impl<T, Q: Tube> Consumer<T, Q> {
     /// Whether a capsule of the group from `start` on is published, and not reserved. The tube may
     /// have it behind later ones.
     fn is_unreserved(&self, start: u64) -> bool {
-        let mut turns = self.end.turns(start, self.end.group());
-        turns.any(|turn| self.end.capsule(turn).is_unreserved(turn))
+        let mut turns = self.end.slots().turns(start, self.end.group());
+        turns.any(|turn| self.end.slots().of(turn).is_unreserved(turn))
     }
 
     /// Looks at a turn, and again for a while if its producer may be at work.

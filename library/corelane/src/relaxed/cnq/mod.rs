@@ -73,6 +73,9 @@
 /// Public for the models, which take its steps one by one; not for use, and not stable.
 #[doc(hidden)]
 pub mod capsule;
+/// As above.
+#[doc(hidden)]
+pub mod capsules;
 mod consumer;
 mod meetings;
 mod producer;
@@ -83,7 +86,8 @@ mod tube;
 
 use core::marker::PhantomData;
 
-use capsule::{Capsule, Capsules, MOST_SLOTS, RESERVED, Shape, count, turn_of};
+use capsule::{Capsule, MOST_SLOTS, RESERVED, count, turn_of};
+use capsules::{Capsules, Shape};
 pub use consumer::Consumer;
 pub use producer::Producer;
 pub use rank_error::RankError;
@@ -140,8 +144,6 @@ pub fn queue_in_with<T: Send, Q: Tube>(config: Config) -> Built<Producer<T, Q>, 
     }
     let (tx, rx) = Q::open(TubeShape { entries: capsules, group, first }).map_err(|_| too_large)?;
     let header = Header::<T, Q> {
-        closed: Padded(AtomicU64::new(first)),
-        finished: Padded(AtomicU64::new(first)),
         finishing: Padded(Flag(AtomicBool::new(false))),
         collecting: Padded(Flag(AtomicBool::new(false))),
         lanes: [(); LANES as usize].map(|()| Padded(AtomicU64::new(first.wrapping_sub(1)))),
@@ -203,10 +205,6 @@ impl Flag {
 
 /// What the handles share besides the capsules.
 struct Header<T, Q: Tube> {
-    /// All turns before it are closed. The start of a group.
-    closed: Padded<AtomicU64>,
-    /// All items of turns before it have been popped. The start of a group.
-    finished: Padded<AtomicU64>,
     /// Of the thread that gives a group back.
     finishing: Padded<Flag>,
     /// Of the producer that looks whether it can give a group back.
@@ -244,12 +242,6 @@ impl<T, Q: Tube> State for Header<T, Q> {
 type Side<T, Q> = End<Header<T, Q>>;
 
 impl<T, Q: Tube> Side<T, Q> {
-    /// The capsule of a turn.
-    #[inline]
-    fn capsule(&self, turn: u64) -> Capsule<'_> {
-        self.slots().at(self.slots().index(turn))
-    }
-
     /// B, the capsules of a group.
     #[inline]
     fn group(&self) -> u64 {
@@ -262,70 +254,35 @@ impl<T, Q: Tube> Side<T, Q> {
         self.group() * self.slots().shape().window as u64
     }
 
-    /// No slot of the capsule of `turn` will be claimed any more.
-    fn count_closed(&self, turn: u64) {
-        // Release ↔ Acquire in `close_before`: the capsule is closed.
-        self.slots().group(turn).closed.fetch_add(1, Ordering::Release);
-    }
-
-    /// Sets a flag of the capsule of `turn`.
-    fn set(&self, turn: u64, flag: u64) {
-        if self.capsule(turn).set(turn, flag) {
-            // Release ↔ Acquire in `is_done`: the capsule is finished, and was reserved.
-            self.slots().group(turn).finished.fetch_add(1, Ordering::Release);
-        }
-    }
-
     /// Reserves the oldest capsule that was not reserved, and returns its turn.
     fn reserve(&self, tube: &mut Q::Consumer) -> Option<u64> {
         let turn = self.turn(tube.reserve()?);
-        self.set(turn, RESERVED);
+        self.slots().set(turn, RESERVED);
         Some(turn)
-    }
-
-    /// Whether all capsules of the group from `start` on are finished and were reserved.
-    fn is_done(&self, start: u64) -> bool {
-        // Acquire ↔ Release in `set`.
-        let count = self.slots().group(start).finished.load(Ordering::Acquire);
-        self.slots().is_complete(count, start)
     }
 
     /// Gives back the group from `start` on, which is done. `false` if another thread is about to.
     fn finish(&self, tube: &mut Q::Consumer, start: u64) -> bool {
-        let (group, Header { finished, finishing, .. }) = (self.group(), self.header());
+        let (capsules, finishing) = (self.slots(), &self.header().finishing);
         if !finishing.take() {
-            return finished.load(Ordering::Relaxed) != start;
+            return capsules.oldest() != start;
         }
-        if finished.load(Ordering::Relaxed) == start {
-            // Release ↔ Acquire in `oldest`: all that was popped. Before the capsules are given back:
-            // see `turn`.
-            finished.store(start.wrapping_add(group), Ordering::Release);
-            tube.consume(start, group);
+        if capsules.oldest() == start {
+            // Before the capsules are given back: see `turn`.
+            capsules.finish_group(start);
+            tube.consume(start, self.group());
         }
         finishing.give_back();
         true
     }
 
-    /// The start of the oldest group that was not given back.
-    fn oldest(&self) -> u64 {
-        // Acquire ↔ Release in `finish`: all that was popped before.
-        self.header().finished.load(Ordering::Acquire)
-    }
-
-    /// `n` turns from `start` on.
-    fn turns(&self, start: u64, n: u64) -> impl Iterator<Item = u64> + use<T, Q> {
-        (0..n).map(move |i| start.wrapping_add(i))
-    }
-
     /// The turn in which the capsule with this number is: one of those that are not finished.
     #[inline]
     fn turn(&self, number: u64) -> u64 {
-        // Relaxed: a thread that got the number from the tube knows that the turn before is
-        // finished.
-        let finished = self.header().finished.load(Ordering::Relaxed);
-        finished.wrapping_add(
-            number.wrapping_sub(finished) & (self.slots().shape().capsules as u64 - 1),
-        )
+        // A thread that got the number from the tube knows that the turn before is finished.
+        let oldest = self.slots().oldest();
+        oldest
+            .wrapping_add(number.wrapping_sub(oldest) & (self.slots().shape().capsules as u64 - 1))
     }
 
     /// Items inside: a snapshot.

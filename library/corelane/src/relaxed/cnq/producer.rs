@@ -7,7 +7,7 @@ use super::meetings::Meetings;
 use super::tube::{Tube, TubeProducer};
 use super::{LANES, Side};
 use crate::block::fetch_add::Faaq;
-use crate::memory::{AtomicU64, Ordering, advance, is_before, limit};
+use crate::memory::{AtomicU64, Ordering, limit};
 use crate::queue::{self, TryPushError, answered_by, full, handles};
 use crate::spin::{Backoff, Retries};
 
@@ -66,7 +66,7 @@ impl<T, Q: Tube> Producer<T, Q> {
             let n = wanted.min(self.room);
             if has_room && self.advance(n) {
                 if self.room == 0 {
-                    self.end.count_closed(turn_of(self.word));
+                    self.end.slots().count_closed(turn_of(self.word));
                     if !self.shares {
                         self.meetings.end_alone(true);
                     }
@@ -84,21 +84,11 @@ impl<T, Q: Tube> Producer<T, Q> {
     /// Claims the next `n` slots of the current capsule.
     #[inline(always)]
     fn advance(&mut self, n: u64) -> bool {
-        let claimed = &self.end.slots().at(self.index).written.claimed;
-        let (word, next) = (self.word, self.word.wrapping_add(n));
-        // Relaxed, all: only the count matters, and that of a closed capsule is the last one.
-        let is_claimed = match self.is_alone.get() && !self.shares {
-            true => {
-                claimed.store(next, Ordering::Relaxed);
-                true
-            }
-            false => {
-                claimed.compare_exchange(word, next, Ordering::Relaxed, Ordering::Relaxed).is_ok()
-            }
-        };
+        let is_alone = self.is_alone.get() && !self.shares;
+        let is_claimed = self.end.slots().at(self.index).claim_slots(self.word, n, is_alone);
         match is_claimed {
             true => {
-                self.word = next;
+                self.word = self.word.wrapping_add(n);
                 self.room -= n;
                 if self.shares {
                     self.meetings.pass();
@@ -112,24 +102,12 @@ impl<T, Q: Tube> Producer<T, Q> {
         is_claimed
     }
 
-    /// Publishes the slots that were claimed.
-    #[inline]
-    fn fill(&self) {
-        let filled = &self.end.slots().at(self.index).written.filled;
-        // Release ↔ Acquire in `Consumer::look`: the items.
-        filled.store(self.word, Ordering::Release);
-    }
-
     /// Whether no other producer is in the middle of a push into the shared capsule, and this one
     /// should go on there.
     fn is_free(&mut self) -> bool {
-        let written = self.end.slots().at(self.index).written;
-        // Acquire ↔ Release in `fill`: what other producers wrote.
-        let filled = written.filled.load(Ordering::Acquire);
-        let claimed = written.claimed.load(Ordering::Relaxed);
-        if turn_of(claimed) != turn_of(self.word)
-            || self.end.slots().at(self.index).is_final(claimed)
-        {
+        let capsule = self.end.slots().at(self.index);
+        let (claimed, filled) = capsule.written();
+        if turn_of(claimed) != turn_of(self.word) || capsule.is_final(claimed) {
             self.room = 0;
             return false;
         }
@@ -198,7 +176,7 @@ impl<T, Q: Tube> Producer<T, Q> {
 
     /// The word of `claimed` of this turn, if slots are left.
     fn open(&self, turn: u64) -> Option<u64> {
-        self.end.capsule(turn).open(turn)
+        self.end.slots().of(turn).open(turn)
     }
 
     /// The next turn, whose capsule is empty and open.
@@ -216,7 +194,7 @@ impl<T, Q: Tube> Producer<T, Q> {
             let (turn, begun) = self.begin(number);
             match begun {
                 Begun::Open => return Some(turn),
-                Begun::Closed => self.end.count_closed(turn),
+                Begun::Closed => self.end.slots().count_closed(turn),
                 // Others are two groups ahead already. They must not drive each other on for ever.
                 Begun::ClosedByAnother => backoff.wait(),
             }
@@ -230,8 +208,9 @@ impl<T, Q: Tube> Producer<T, Q> {
         let (turn, group) = (self.end.turn(number), self.end.group());
         // Only groups of the window are open.
         let after = self.end.window() - group;
-        close_before(&self.end, (turn & !(group - 1)).wrapping_sub(after));
-        let begun = self.end.capsule(turn).begin(turn);
+        let capsules = self.end.slots();
+        capsules.close_before((turn & !(group - 1)).wrapping_sub(after));
+        let begun = capsules.of(turn).begin(turn);
         self.tube.produce(turn);
         (turn, begun)
     }
@@ -241,28 +220,28 @@ impl<T, Q: Tube> Producer<T, Q> {
     /// capsules before they pushed. `false` if the group still has items, `None` if another producer
     /// is here: all together would disturb consumers.
     fn give_back(&mut self) -> Option<bool> {
-        let end = &self.end;
+        let (end, capsules) = (&self.end, self.end.slots());
         let collecting = &end.header().collecting;
         if !collecting.take() {
             return None;
         }
-        let start = end.oldest();
+        let start = capsules.oldest();
         let is_over = |turn| {
-            let is_over = end.capsule(turn).look(turn) == Look::Over;
+            let is_over = capsules.of(turn).look(turn) == Look::Over;
             if is_over {
-                end.set(turn, FINISHED);
+                capsules.set(turn, FINISHED);
             }
             is_over
         };
-        let is_over = end.turns(start, end.group()).all(is_over);
+        let is_over = capsules.turns(start, end.group()).all(is_over);
         if is_over {
-            while !end.is_done(start) && end.reserve(&mut self.collector).is_some() {}
-            if end.is_done(start) {
+            while !capsules.is_done(start) && end.reserve(&mut self.collector).is_some() {}
+            if capsules.is_done(start) {
                 end.finish(&mut self.collector, start);
             }
         }
         collecting.give_back();
-        Some(is_over || end.oldest() != start)
+        Some(is_over || capsules.oldest() != start)
     }
 
     /// The capsule of `turn` is the current one.
@@ -287,32 +266,6 @@ impl<T, Q: Tube> Producer<T, Q> {
     }
 }
 
-/// Closes all capsules of turns before `target`, the start of a group.
-fn close_before<T, Q: Tube>(end: &Side<T, Q>, target: u64) {
-    let (closed, group) = (&end.header().closed, end.group());
-    loop {
-        // Acquire ↔ Release below: the capsules are closed.
-        let start = closed.load(Ordering::Acquire);
-        if !is_before(start, target) {
-            return;
-        }
-        // Acquire ↔ Release in `count_closed`.
-        let count = end.slots().group(start).closed.load(Ordering::Acquire);
-        if !end.slots().is_complete(count, start) {
-            end.turns(start, group).for_each(|turn| close(end, turn));
-        }
-        // Release ↔ Acquire above.
-        advance(closed, start.wrapping_add(group), Ordering::Release);
-    }
-}
-
-/// Closes the capsule of `turn`, if it is open.
-fn close<T, Q: Tube>(end: &Side<T, Q>, turn: u64) {
-    if end.capsule(turn).close(turn) {
-        end.count_closed(turn);
-    }
-}
-
 impl<T, Q: Tube> queue::Producer for Producer<T, Q> {
     type Item = T;
 
@@ -322,7 +275,7 @@ impl<T, Q: Tube> queue::Producer for Producer<T, Q> {
         let capsules = self.end.slots();
         // SAFETY: the slot was claimed by this thread alone, and its last item has been read.
         unsafe { capsules.cells().write(capsules.position(self.index, slot), item) };
-        self.fill();
+        capsules.at(self.index).fill(self.word);
         Ok(())
     }
 
@@ -371,7 +324,7 @@ impl<T, Q: Tube> queue::Producer for Producer<T, Q> {
                 // SAFETY: as in `try_push`.
                 unsafe { capsules.cells().write(capsules.position(self.index, slot), *item) };
             }
-            self.fill();
+            capsules.at(self.index).fill(self.word);
             rest = later;
         }
         items.len() - rest.len()
@@ -404,7 +357,7 @@ impl<T, Q: Tube> Drop for Producer<T, Q> {
             // Relaxed, both: as in `enter`.
             && shared.compare_exchange(before, turn, Ordering::Relaxed, Ordering::Relaxed).is_ok();
         if !is_left {
-            close(&self.end, turn);
+            self.end.slots().close(turn);
         }
     }
 }

@@ -29,9 +29,9 @@ type Figure = (&'static str, fn(OutOfTurn) -> f64);
 const FIGURES: [Figure; 2] =
     [("mean rank error", |error| error.mean), ("rank error, p99,", |error| error.p99.into())];
 
-/// Throughput against the mean rank error, and against that of p99, of a team of threads.
-pub fn frontier(team: &str, points: &[FrontierPoint]) -> Vec<String> {
-    FIGURES.map(|figure| draw(team, points, figure, named_points)).into()
+/// Throughput against the mean rank error, and below it against that of p99, of a team of threads.
+pub fn frontier(team: &str, points: &[FrontierPoint]) -> [Block; 2] {
+    FIGURES.map(|figure| Block::Figures(vec![draw(team, points, figure, named_points)]))
 }
 
 /// Throughput against the mean rank error, as an SVG file.
@@ -66,7 +66,7 @@ pub(crate) fn blocks(results: &Results, group: Group) -> Vec<Block> {
     let pictures = frontiers(results, group).into_iter().flat_map(|frontier| {
         let heading = format!("Throughput against rank errors, {}", frontier.team());
         let drawn = self::frontier(&frontier.team(), &frontier.points());
-        [Block::heading(3, heading), Block::Figures(drawn)]
+        std::iter::once(Block::heading(3, heading)).chain(drawn)
     });
     let pictures: Vec<_> = pictures.collect();
     if pictures.is_empty() { pictures } else { vec![Block::On(Media::PAGE, pictures)] }
