@@ -30,6 +30,7 @@ pub(crate) fn models(subject: SharedSubject<Ticket, Number>) -> Vec<Model> {
         of.model("over_for_a_producer", || over_for_another(true)),
         of.model("used_again_by_a_third", used_again_by_a_third),
         of.model("known_to_be_closed", known_to_be_closed),
+        of.model("known_to_be_popped", known_to_be_popped),
         of.model("popped_while_filled", move || popped_while_filled(tickets)),
     ]
 }
@@ -92,32 +93,30 @@ fn another_comes_to_share<T: Cargo>(new: Shared<T>) -> Exploration {
     })
 }
 
-/// A capsule with a slot, which is used again and again.
-struct Single {
+/// Capsules with a slot each. Each is a group.
+struct Few {
     capsules: Capsules<u64>,
     memory: [(NonNull<u8>, Layout); 2],
 }
 
 // SAFETY: the models' threads take the steps that the algorithm allows, or are seen to race.
-unsafe impl Send for Single {}
+unsafe impl Send for Few {}
 // SAFETY: as above.
-unsafe impl Sync for Single {}
+unsafe impl Sync for Few {}
 
-impl Single {
-    const SHAPE: Shape = Shape { capsules: 1, size: 1, group: 1, window: 2, first: 0 };
-
-    /// In turn 0, with an item that a consumer has claimed.
+impl Few {
+    /// One, in turn 0, with an item that a consumer has claimed.
     fn popped() -> Arc<Self> {
-        let this = Self::begun();
-        this.push();
-        assert!(this.claim_item(true), "an item is there");
+        let this = Self::begun(1);
+        this.push(0);
+        assert!(this.claim_item(0, true), "an item is there");
         this
     }
 
-    /// In turn 0, without an item.
-    fn begun() -> Arc<Self> {
-        let layouts =
-            [Capsules::<u64>::variables(Self::SHAPE), Capsules::<u64>::slots(Self::SHAPE)];
+    /// `n`, in the first turns, without an item.
+    fn begun(n: usize) -> Arc<Self> {
+        let shape = Shape { capsules: n, size: 1, group: 1, window: 2, first: 0 };
+        let layouts = [Capsules::<u64>::variables(shape), Capsules::<u64>::slots(shape)];
         let memory = layouts.map(|layout| {
             let layout = layout.expect("it is small");
             // SAFETY: the layout has a size.
@@ -125,60 +124,61 @@ impl Single {
             (start.expect("there is memory"), layout)
         });
         // SAFETY: the memory has these layouts, and nothing else uses it.
-        let capsules = unsafe { Capsules::init(memory[0].0, memory[1].0, Self::SHAPE) };
+        let capsules = unsafe { Capsules::init(memory[0].0, memory[1].0, shape) };
         let this = Arc::new(Self { capsules, memory });
-        assert_eq!(this.capsule().begin(0), Begun::Open);
+        (0..n as u64).for_each(|turn| assert_eq!(this.capsule(turn).begin(turn), Begun::Open));
         this
     }
 
-    /// Pushes an item in turn 0.
-    fn push(&self) {
-        assert!(self.capsule().claim_slots(word(0), 1, false), "it is empty");
-        self.write();
-        self.capsule().fill(word(0) + 1);
+    /// Pushes an item.
+    fn push(&self, turn: u64) {
+        assert!(self.capsule(turn).claim_slots(word(turn), 1, false), "it is empty");
+        self.write(turn);
+        self.capsule(turn).fill(word(turn) + 1);
     }
 
-    /// Claims the item of turn 0, if it is there.
-    fn claim_item(&self, is_alone: bool) -> bool {
-        match self.capsule().look(0) {
+    /// Claims the item, if it is there.
+    fn claim_item(&self, turn: u64, is_alone: bool) -> bool {
+        match self.capsule(turn).look(turn) {
             Look::Items { popped, left } => {
-                self.capsule().claim_items(popped, left, is_alone).is_ok()
+                self.capsule(turn).claim_items(popped, left, is_alone).is_ok()
             }
             _ => false,
         }
     }
 
-    /// Pops the item of turn 0, if it is there.
-    fn pop(&self, is_alone: bool) {
-        if self.claim_item(is_alone) {
-            self.read();
-            self.capsule().mark_read(0);
+    /// Pops the item, if it is there.
+    fn pop(&self, turn: u64, is_alone: bool) {
+        if self.claim_item(turn, is_alone) {
+            self.read(turn);
+            self.capsule(turn).mark_read(0);
         }
     }
 
-    /// Begins turn 1. If the slot is free, it is written.
-    fn use_again(&self) {
-        if self.capsule().begin(1) == Begun::Open {
-            self.write();
+    /// Begins a turn. If the slot is free, it is written.
+    fn use_again(&self, turn: u64) {
+        if self.capsule(turn).begin(turn) == Begun::Open {
+            self.write(turn);
         }
     }
 
-    fn capsule(&self) -> Capsule<'_> {
-        self.capsules.at(0)
+    fn capsule(&self, turn: u64) -> Capsule<'_> {
+        self.capsules.of(turn)
     }
 
-    fn write(&self) {
+    fn write(&self, turn: u64) {
         // SAFETY: loom finds concurrent accesses.
-        unsafe { self.capsules.cells().write(0, 7) };
+        unsafe { self.capsules.cells().write(self.capsules.index(turn) as u64, 7) };
     }
 
-    fn read(&self) {
+    fn read(&self, turn: u64) {
+        let position = self.capsules.index(turn) as u64;
         // SAFETY: as in `write`.
-        assert_eq!(unsafe { self.capsules.cells().read(0) }, 7);
+        assert_eq!(unsafe { self.capsules.cells().read(position) }, 7);
     }
 }
 
-impl Drop for Single {
+impl Drop for Few {
     fn drop(&mut self) {
         // SAFETY: the array is not used any more, and its memory comes from `popped`.
         unsafe {
@@ -191,30 +191,30 @@ impl Drop for Single {
 /// A consumer is reading an item, while a producer comes to its slot in the next turn.
 fn read_when_used_again() -> Exploration {
     explore(|| {
-        let single = Single::popped();
+        let single = Few::popped();
         let other = single.clone();
         let read = move || {
-            other.read();
-            other.capsule().mark_read(0);
+            other.read(0);
+            other.capsule(0).mark_read(0);
         };
-        both(read, || single.use_again());
+        both(read, || single.use_again(1));
     })
 }
 
 /// A consumer is reading an item, a producer begins the next turn, and another one shares it.
 fn shared_when_used_again() -> Exploration {
     explore(|| {
-        let single = Single::popped();
+        let single = Few::popped();
         let [reader, first] = [single.clone(), single.clone()];
         let reader = start(move || {
-            reader.read();
-            reader.capsule().mark_read(0);
+            reader.read(0);
+            reader.capsule(0).mark_read(0);
         });
-        let first = start(move || _ = first.capsule().begin(1));
-        let (claimed, filled) = single.capsule().written();
-        let is_free = turn_of(claimed) == 1 && !single.capsule().is_final(claimed);
-        if is_free && filled == claimed && single.capsule().claim_slots(claimed, 1, false) {
-            single.write();
+        let first = start(move || _ = first.capsule(1).begin(1));
+        let (claimed, filled) = single.capsule(0).written();
+        let is_free = turn_of(claimed) == 1 && !single.capsule(0).is_final(claimed);
+        if is_free && filled == claimed && single.capsule(0).claim_slots(claimed, 1, false) {
+            single.write(1);
         }
         join([reader, first]);
     })
@@ -224,12 +224,12 @@ fn shared_when_used_again() -> Exploration {
 /// and uses it again. The third thread is a consumer, or a producer beside the only consumer.
 fn over_for_another(is_alone: bool) -> Exploration {
     explore(move || {
-        let single = Single::begun();
+        let single = Few::begun(1);
         let [producer, consumer] = [single.clone(), single.clone()];
-        let producer = start(move || producer.push());
-        let consumer = start(move || consumer.pop(is_alone));
-        if single.capsule().look(0) == Look::Over {
-            single.use_again();
+        let producer = start(move || producer.push(0));
+        let consumer = start(move || consumer.pop(0, is_alone));
+        if single.capsule(0).look(0) == Look::Over {
+            single.use_again(1);
         }
         join([producer, consumer]);
     })
@@ -238,16 +238,16 @@ fn over_for_another(is_alone: bool) -> Exploration {
 /// One thread finishes a capsule, another one reserves it, and a third one uses it again.
 fn used_again_by_a_third() -> Exploration {
     explore(|| {
-        let single = Single::begun();
+        let single = Few::begun(1);
         let [first, second] = [single.clone(), single.clone()];
         let first = start(move || {
-            first.push();
-            first.pop(false);
+            first.push(0);
+            first.pop(0, false);
             first.capsules.set(0, FINISHED);
         });
         let second = start(move || second.capsules.set(0, RESERVED));
         if single.capsules.is_done(0) {
-            single.use_again();
+            single.use_again(1);
         }
         join([first, second]);
     })
@@ -256,13 +256,13 @@ fn used_again_by_a_third() -> Exploration {
 /// A thread that has closed all capsules, or has found them closed, knows that they are.
 fn known_to_be_closed() -> Exploration {
     explore(|| {
-        let single = Single::begun();
+        let single = Few::begun(1);
         let other = single.clone();
         both(
             move || other.capsules.close_before(1),
             || {
                 single.capsules.close_before(1);
-                assert_eq!(single.capsule().open(0), None);
+                assert_eq!(single.capsule(0).open(0), None);
             },
         );
     })
@@ -271,23 +271,23 @@ fn known_to_be_closed() -> Exploration {
 /// Two consumers find a capsule finished. One of them sets the flag, and the capsule is used again.
 fn finished_by_two() -> Exploration {
     explore(|| {
-        let single = Single::popped();
-        single.read();
-        single.capsule().mark_read(0);
-        assert!(!single.capsule().set(0, RESERVED), "it is the first flag");
+        let single = Few::popped();
+        single.read(0);
+        single.capsule(0).mark_read(0);
+        assert!(!single.capsule(0).set(0, RESERVED), "it is the first flag");
         let other = single.clone();
         let (theirs, mine) = both(
-            move || other.capsule().set(0, FINISHED),
+            move || other.capsule(0).set(0, FINISHED),
             || {
-                let is_last = single.capsule().set(0, FINISHED);
+                let is_last = single.capsule(0).set(0, FINISHED);
                 if is_last {
-                    assert_eq!(single.capsule().begin(1), Begun::Open);
+                    assert_eq!(single.capsule(0).begin(1), Begun::Open);
                 }
                 is_last
             },
         );
         assert!(theirs != mine, "one of them has finished it");
-        assert!(theirs || single.capsule().popped.load(Relaxed) == word(1));
+        assert!(theirs || single.capsule(0).popped.load(Relaxed) == word(1));
     })
 }
 
@@ -309,5 +309,25 @@ fn popped_while_filled<T: Cargo>(new: Shared<T>) -> Exploration {
         numbers.extend(more);
         numbers.extend(drain(&mut rx));
         all_are_there(numbers, 3);
+    })
+}
+
+/// A thread that learns that an item was popped, since its group was given back, sees an item that was
+/// pushed before. Otherwise two calls would say empty, although the second item was inside.
+fn known_to_be_popped() -> Exploration {
+    explore(|| {
+        let pair = Few::begun(2);
+        pair.push(0);
+        let other = pair.clone();
+        let theirs = move || {
+            other.push(1);
+            other.pop(0, false);
+            other.capsules.finish_group(0);
+        };
+        both(theirs, || {
+            if pair.capsules.oldest() == 1 {
+                assert!(matches!(pair.capsule(1).look(1), Look::Items { .. }));
+            }
+        });
     })
 }

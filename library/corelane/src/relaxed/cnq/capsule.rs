@@ -135,6 +135,7 @@ impl Capsule<'_> {
         // words of this turn.
         filled.store(word(turn), Ordering::Release);
         let begun = if is_free { word(turn) } else { word(turn) | CLOSED };
+        // Relaxed: a thread that relies on this word has read `filled` of this turn, with Acquire.
         let is_changed = !is_of(before, turn)
             && claimed
                 .compare_exchange(before, begun, Ordering::Relaxed, Ordering::Relaxed)
@@ -219,7 +220,7 @@ impl Capsule<'_> {
         if count(filled) > count(popped) {
             return Look::Items { popped, left: count(filled) - count(popped) };
         }
-        // Relaxed: the last word of a turn doesn't change.
+        // Relaxed: as in `begin`. The last word of a turn doesn't change.
         let claimed = self.written.claimed.load(Ordering::Relaxed);
         let is_over =
             is_of(claimed, turn) && self.is_final(claimed) && count(claimed) == count(popped);

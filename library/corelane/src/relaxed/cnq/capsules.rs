@@ -184,7 +184,8 @@ impl<T> Capsules<T> {
         }
     }
 
-    /// Whether the group from `start` on is closed. Then producers push two groups behind it.
+    /// Whether the group from `start` on is closed: a producer has allocated a capsule behind the window
+    /// that begins there.
     pub fn is_closed(&self, start: u64) -> bool {
         // Relaxed: a thread that knows of a push knows which turns were closed before.
         is_before(start, self.bounds().closed.load(Ordering::Relaxed))
@@ -207,17 +208,16 @@ impl<T> Capsules<T> {
 
     /// The start of the oldest group that was not given back.
     pub fn oldest(&self) -> u64 {
-        // Relaxed: only the value matters. A thread that uses a capsule again knows the value from the
-        // tube.
-        self.bounds().finished.load(Ordering::Relaxed)
+        // Acquire ↔ Release below: what the threads knew that popped the items of earlier groups. A thread
+        // that learns in this way that an item is gone must not overlook an item that was there then.
+        self.bounds().finished.load(Ordering::Acquire)
     }
 
     /// The oldest group is the one behind that of `start` from now on.
     pub fn finish_group(&self, start: u64) {
-        // Relaxed: as in `oldest`.
-        self.bounds()
-            .finished
-            .store(start.wrapping_add(self.shape.group as u64), Ordering::Relaxed);
+        let next = start.wrapping_add(self.shape.group as u64);
+        // Release ↔ Acquire above.
+        self.bounds().finished.store(next, Ordering::Release);
     }
 
     /// The position of a slot of a capsule among all slots.

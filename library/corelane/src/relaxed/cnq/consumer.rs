@@ -24,7 +24,8 @@ const WAITS: u64 = limit(64, 0);
 
 /// A receiving side.
 pub struct Consumer<T, Q: Tube = Faaq> {
-    /// What `popped` of the current capsule is, if no other consumer has changed it.
+    /// What `popped` of the current capsule is, if no other consumer has changed it. If `left` is 0, only
+    /// its turn counts.
     word: u64,
     /// Items of the current capsule that this consumer may pop before it looks again.
     left: u64,
@@ -102,10 +103,10 @@ impl<T, Q: Tube> Consumer<T, Q> {
         self.end.header().samples.take()
     }
 
-    /// Changes with each push.
+    /// Changes with each push, unless [`may_have_item`](Self::may_have_item) says yes.
     pub(crate) fn pushed(&self) -> u64 {
         let start = self.end.slots().oldest();
-        // Producers may be a group ahead of the window.
+        // The window, and the next group. If producers are ahead of it, the window is closed.
         let turns = self.end.slots().turns(start, self.end.window() + self.end.group());
         // Relaxed: a thread that knows of a push sees its word, or a later one.
         let filled = |turn| self.end.slots().of(turn).written.filled.load(Ordering::Relaxed);
@@ -262,7 +263,6 @@ impl<T, Q: Tube> Consumer<T, Q> {
                 }
             }
             if self.search(start) {
-                self.owns = false;
                 return Ok(());
             }
             let is_old = self.end.slots().oldest() != start;
@@ -286,7 +286,8 @@ impl<T, Q: Tube> Consumer<T, Q> {
         (self.word != NO_WORD).then(|| turn_of(self.word))
     }
 
-    /// Enters the capsule of `turn`, the next one. `false` if no item is there.
+    /// Enters the capsule of `turn`, the next one, or stays in the current one. `false` if there is no
+    /// item.
     fn enter(&mut self, turn: u64) -> bool {
         // Once more: what was pushed before the next capsule was allocated is there.
         if self.current().is_some_and(|turn| self.stays(turn)) {
@@ -304,7 +305,8 @@ impl<T, Q: Tube> Consumer<T, Q> {
     fn stays(&mut self, turn: u64) -> bool {
         let look = self.look(turn);
         let is_older = |behind| is_before(word(turn), word(behind));
-        if look == Look::Nothing && self.behind.is_none_or(is_older) {
+        let is_in_use = !is_before(word(turn), word(self.end.slots().oldest()));
+        if look == Look::Nothing && is_in_use && self.behind.is_none_or(is_older) {
             self.behind = Some(turn);
         }
         matches!(look, Look::Items { .. })
@@ -317,11 +319,27 @@ impl<T, Q: Tube> Consumer<T, Q> {
         if look == Look::Over || is_before(word(turn), word(self.end.slots().oldest())) {
             self.behind = None;
         }
-        matches!(look, Look::Items { .. })
+        let goes_back = matches!(look, Look::Items { .. });
+        self.owns &= !goes_back;
+        goes_back
     }
 
     /// Looks at all turns from which items may leave, from the oldest group on.
     fn search(&mut self, start: u64) -> bool {
+        let current = self.current();
+        let has_found = self.finds_in_window(start);
+        self.owns &= !has_found;
+        // Once more: what was pushed before the found item is there.
+        let is_later = |current: &u64| is_before(word(*current), word(turn_of(self.word)));
+        if let Some(current) = current.filter(is_later).filter(|_| has_found) {
+            self.stays(current);
+        }
+        has_found
+    }
+
+    /// Whether there is an item in the window that begins with `start`. Its capsule is the current one
+    /// then.
+    fn finds_in_window(&mut self, start: u64) -> bool {
         let group = self.end.group();
         // Not all consumers begin with the same capsule.
         let first = self.index as u64;

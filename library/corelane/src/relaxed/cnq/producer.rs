@@ -139,8 +139,11 @@ impl<T, Q: Tube> Producer<T, Q> {
     fn enter(&mut self) -> bool {
         self.is_alone.set(self.end.is_only());
         self.room = 0;
-        // Relaxed, here and below: `claimed` and `filled` order what producers did.
         let is_alone = self.is_alone.get();
+        if is_alone {
+            self.meetings = Meetings::NONE;
+        }
+        // Relaxed, here and below: `claimed` and `filled` order what producers did.
         let shared = self.lane().load(Ordering::Relaxed);
         let shares = self.shares || is_alone || !self.meetings.take_own();
         self.shares = shares && !is_alone;
@@ -337,7 +340,10 @@ impl<T, Q: Tube> queue::Producer for Producer<T, Q> {
 
 impl<T, Q: Tube> Clone for Producer<T, Q> {
     fn clone(&self) -> Self {
-        self.is_alone.set(false);
+        if self.is_alone.replace(false) && self.room > 0 {
+            // Relaxed: as in `enter`. The other one goes on in this capsule.
+            self.lane().store(self.end.turn(self.index as u64), Ordering::Relaxed);
+        }
         let (tube, collector) = (self.tube.clone(), self.collector.clone());
         let other = Self::new(tube, collector, self.end.duplicate());
         other.is_alone.set(false);

@@ -151,8 +151,12 @@ fn a_capsule_that_is_only_allocated_keeps_its_turn() {
 
 #[test]
 fn pushes_that_do_not_meet_keep_the_order() {
-    let (tx, mut rx) = queue_with(Config::new(1000).relaxation(256)).unwrap();
-    let mut all: Vec<_> = (0..5).map(|_| tx.clone()).collect();
+    let (mut tx, mut rx) = queue_with(Config::new(1000).relaxation(256)).unwrap();
+    // The first one was alone, and has a capsule.
+    tx.try_push(0).unwrap();
+    assert_eq!(rx.try_pop(), Ok(0));
+    let mut all: Vec<_> = (0..4).map(|_| tx.clone()).collect();
+    all.push(tx);
     for n in 0..50_000 {
         all[n * n % 7 % 5].try_push(n).unwrap();
         if n % 900 == 899 {
