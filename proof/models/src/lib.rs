@@ -318,6 +318,15 @@ fn by_registry() -> Vec<Model> {
             models.extend(relaxed::of_queue(SharedSubject::new::<$queue>()));
             models.extend(cnq::models(SharedSubject::new::<$queue>()));
         };
+        (relaxed any cnq_bbq: $queue:ty) => {
+            models.extend(of_another_tube(SharedSubject::new::<$queue>()));
+        };
+        (relaxed any cnq_scq: $queue:ty) => {
+            models.extend(of_another_tube(SharedSubject::new::<$queue>()));
+        };
+        (relaxed any cnq_ring: $queue:ty) => {
+            models.extend(of_another_tube(SharedSubject::new::<$queue>()));
+        };
         (relaxed any lldq: $queue:ty) => {
             let models_of_all = relaxed::of_queue(SharedSubject::new::<$queue>());
             models.extend(without(relaxed::LEFT_OUT_OF_LLDQ, models_of_all));
@@ -333,6 +342,11 @@ fn by_registry() -> Vec<Model> {
     }
     corelane_loom::for_each_queue!(add);
     models
+}
+
+/// Models of a nested queue over another tube.
+fn of_another_tube(subject: SharedSubject<item::Ticket, item::Number>) -> Vec<Model> {
+    without(relaxed::LEFT_OUT_OF_OTHER_TUBES, relaxed::of_queue(subject))
 }
 
 /// Models that every queue has, but for those that are left out of this queue: they would change a

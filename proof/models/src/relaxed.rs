@@ -16,6 +16,11 @@ use crate::{Exploration, Model};
 /// Two producers of `lldq` share nothing but what consumers read.
 pub(crate) const LEFT_OUT_OF_LLDQ: &[&str] = &["filled_by_two"];
 
+/// Of the nested queues, `cnq` alone has them: they take long because of capsules, and the other models
+/// see the tubes.
+pub(crate) const LEFT_OUT_OF_OTHER_TUBES: &[&str] =
+    &["pushed_while_popped", "false_empty", "two_in_a_slot"];
+
 /// Models that every relaxed queue has.
 pub(crate) fn of_queue(subject: SharedSubject<Ticket, Number>) -> Vec<Model> {
     let SharedSubject { of, tickets, .. } = subject;

@@ -151,7 +151,7 @@ fn receive(rx: &Receiver<u64>) -> u64 {
 /// Pauses make the pollers find nothing, again and again.
 #[test]
 fn edges_come_for_all_messages() {
-    const MANY: u64 = 20_000;
+    const MANY: u64 = 5_000;
     for receivers in [1, 2] {
         for (tx, rx) in [bounded(64), unbounded(), bounded(0)] {
             let count: u64 = thread::scope(|s| {

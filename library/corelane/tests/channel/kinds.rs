@@ -50,7 +50,8 @@ fn weak_senders_become_senders() {
     let received = thread::scope(|s| {
         for _ in 0..3 {
             s.spawn(|| {
-                while let Some(tx) = weak.upgrade() {
+                // Each thread may keep the channel open for the others.
+                for tx in (0..20_000).map_while(|_| weak.upgrade()) {
                     tx.send(()).unwrap();
                     sent.fetch_add(1, Ordering::Relaxed);
                 }
@@ -62,6 +63,7 @@ fn weak_senders_become_senders() {
         receives.join().unwrap()
     });
     assert_eq!(received, sent.into_inner());
+    assert!(weak.upgrade().is_none());
 }
 
 #[test]
