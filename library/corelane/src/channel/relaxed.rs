@@ -10,9 +10,9 @@ use super::{Receiver, SendFuture, Shared, ends, open};
 /// of threads that send and receive.
 ///
 /// The queue is [`cnq`](crate::relaxed::cnq): its page says which `k` to take, and what *full* and
-/// *empty* mean. With one receiver and without contention messages are received in order. Receivers are
-/// those of all channels: with `select!`, timeouts and tasks. [`Receiver::rank_error`] tells how far
-/// messages left out of turn.
+/// *empty* mean. With one receiver and without contention messages are almost always received in order.
+/// Receivers are those of all channels: with `select!`, timeouts and tasks. [`Receiver::rank_error`]
+/// tells how far messages left out of turn.
 ///
 /// ```
 /// let (tx, rx) = corelane::channel::relaxed(10_000, 256);

@@ -290,7 +290,8 @@ impl<T, Q: Tube> Consumer<T, Q> {
     /// item.
     fn enter(&mut self, turn: u64) -> bool {
         // Once more: what was pushed before the next capsule was allocated is there.
-        if self.current().is_some_and(|turn| self.stays(turn)) {
+        let earlier = self.current().filter(|current| is_before(word(*current), word(turn)));
+        if earlier.is_some_and(|current| self.stays(current)) {
             self.ahead = Some(turn);
             return true;
         }
@@ -331,8 +332,11 @@ impl<T, Q: Tube> Consumer<T, Q> {
         self.owns &= !has_found;
         // Once more: what was pushed before the found item is there.
         let is_later = |current: &u64| is_before(word(*current), word(turn_of(self.word)));
-        if let Some(current) = current.filter(is_later).filter(|_| has_found) {
-            self.stays(current);
+        match current.filter(is_later) {
+            _ if !has_found => {}
+            _ if self.is_alone.get() => _ = self.finds_in_window(start),
+            Some(current) => _ = self.stays(current),
+            None => {}
         }
         has_found
     }
@@ -342,7 +346,7 @@ impl<T, Q: Tube> Consumer<T, Q> {
     fn finds_in_window(&mut self, start: u64) -> bool {
         let group = self.end.group();
         // Not all consumers begin with the same capsule.
-        let first = self.index as u64;
+        let first = if self.is_alone.get() { 0 } else { self.index as u64 };
         let mut turns = (0..self.end.window()).map(|i| {
             start.wrapping_add(i & group).wrapping_add(first.wrapping_add(i) & (group - 1))
         });
