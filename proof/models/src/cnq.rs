@@ -211,7 +211,7 @@ fn shared_when_used_again() -> Exploration {
             reader.capsule(0).mark_read(0);
         });
         let first = start(move || _ = first.capsule(1).begin(1));
-        let (claimed, filled) = single.capsule(0).written();
+        let (claimed, filled) = single.capsule(0).claimed_and_filled();
         let is_free = turn_of(claimed) == 1 && !single.capsule(0).is_final(claimed);
         if is_free && filled == claimed && single.capsule(0).claim_slots(claimed, 1, false) {
             single.write(1);

@@ -131,8 +131,8 @@ impl Capsule<'_> {
         }
         self.popped.store(word(turn), Ordering::Relaxed);
         self.life.store(word(turn), Ordering::Relaxed);
-        // Release ↔ Acquire in `written` and `look`: the slots are free, which capsules are closed, and the
-        // words of this turn.
+        // Release ↔ Acquire in `claimed_and_filled` and `look`: the slots are free, which capsules are
+        // closed, and the words of this turn.
         filled.store(word(turn), Ordering::Release);
         let begun = if is_free { word(turn) } else { word(turn) | CLOSED };
         // Relaxed: a thread that relies on this word has read `filled` of this turn, with Acquire.
@@ -181,14 +181,14 @@ impl Capsule<'_> {
     /// Publishes the items of slots that were claimed: `word` is that of `claimed`.
     #[inline]
     pub fn fill(self, word: u64) {
-        // Release ↔ Acquire in `look` and `written`: the items.
+        // Release ↔ Acquire in `look` and `claimed_and_filled`: the items.
         self.written.filled.store(word, Ordering::Release);
     }
 
     /// The words of `claimed` and `filled`. If they are equal, no other producer is in the middle of a
     /// push.
     #[inline]
-    pub fn written(self) -> (u64, u64) {
+    pub fn claimed_and_filled(self) -> (u64, u64) {
         // Acquire ↔ Release in `fill`: what other producers wrote. Acquire ↔ Release in `begin`: see there.
         let filled = self.written.filled.load(Ordering::Acquire);
         (self.written.claimed.load(Ordering::Relaxed), filled)

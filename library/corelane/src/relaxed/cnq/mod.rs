@@ -54,8 +54,8 @@
 //! - Producers share a capsule until two push at the same moment. Those that meet spread over 2, 4 or
 //!   8 capsules, and gather again when they don't meet. Producers that meet there, too, fill 1, 2, 4
 //!   or 8 capsules alone. If such a capsule is closed before it is full, its producer is slow, and
-//!   shares. So without contention items are in order, and slow producers don't waste a capsule
-//!   each. A consumer that meets others in a capsule which it has not reserved looks for another one.
+//!   shares. So without contention items are almost always in order, and slow producers waste no
+//!   capsules. A consumer that meets others in a capsule which it has not reserved looks elsewhere.
 //!
 //! ```
 //! use corelane::{Config, relaxed::cnq};

@@ -106,7 +106,7 @@ impl<T, Q: Tube> Producer<T, Q> {
     /// should go on there.
     fn is_free(&mut self) -> bool {
         let capsule = self.end.slots().at(self.index);
-        let (claimed, filled) = capsule.written();
+        let (claimed, filled) = capsule.claimed_and_filled();
         if turn_of(claimed) != turn_of(self.word) || capsule.is_final(claimed) {
             self.room = 0;
             return false;
