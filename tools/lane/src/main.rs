@@ -51,6 +51,7 @@ fn carry_out(cli: Cli) -> Result<ExitCode, Failure> {
 fn quick(args: &QuickArgs) -> Result<ExitCode, Failure> {
     let plan = args.plan()?;
     let (queues, time) = (plan.queues(), about(plan.time()));
+    interrupt::listen();
     eprintln!("lane: measures {queues} queues between two threads, {time}; Ctrl-C ends it early.");
     measure(plan, |results, files| {
         let [document, conclusion] = results.quick_documents();
@@ -59,6 +60,7 @@ fn quick(args: &QuickArgs) -> Result<ExitCode, Failure> {
 }
 
 fn bench(plan: Plan) -> Result<ExitCode, Failure> {
+    interrupt::listen();
     announce(&format!("measures queues side by side, {}", plan.summary()), plan.time());
     plan.notes.iter().for_each(|note| eprintln!("note: {note}"));
     measure(plan, |results, files| files.publish(results, &results.document()))
@@ -69,7 +71,6 @@ fn measure(
     mut plan: Plan,
     publish: impl Fn(&Results, &mut Files) -> Result<(), Failure>,
 ) -> Result<ExitCode, Failure> {
-    interrupt::listen();
     let mut files = std::mem::take(&mut plan.files);
     let results = run(&Arc::new(plan))?;
     match results.rounds() {
