@@ -68,12 +68,21 @@ pub enum Test {
     Grain,
     /// Requests to a server, over the loopback.
     Http,
+    /// A switch whose clients send as many packets as they can.
+    Flooding,
+    /// A switch whose clients send requests, and answer them.
+    RequestResponse,
 }
 
 impl Test {
     /// Whether its values are times.
     pub(crate) fn is_time(self) -> bool {
         !matches!(self, Self::RankError | Self::Memory)
+    }
+
+    /// Whether an item is a message that several threads pass on.
+    pub(crate) fn counts_messages(self) -> bool {
+        matches!(self, Self::Round | Self::Flooding | Self::RequestResponse)
     }
 
     /// The unit of its values.
@@ -99,6 +108,7 @@ impl Test {
             Self::Yield => "ns/yield",
             Self::ForkJoin => "ns/join",
             Self::Http => "ns/request",
+            Self::Flooding | Self::RequestResponse => "ns/packet",
         }
     }
 }

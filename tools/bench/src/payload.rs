@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use corelane::slot::Token;
+use vswitch_core::Frame;
 
 /// An item that carries a number.
 pub(crate) trait Payload: Copy + Send + Sync + 'static {
@@ -116,6 +117,28 @@ unsafe impl Token for Parcel {
     #[inline]
     unsafe fn from_word(word: NonNull<()>) -> Self {
         Self(word.cast())
+    }
+}
+
+impl Parcel {
+    /// An initial value for buffers; it is never used.
+    pub(crate) fn dangling() -> Self {
+        Self(NonNull::dangling())
+    }
+
+    /// A packet in place of a number.
+    pub(crate) fn of_frame(frame: Frame) -> Self {
+        Self(frame.into_raw().cast())
+    }
+
+    /// The packet.
+    ///
+    /// # Safety
+    ///
+    /// It was made by [`of_frame`](Self::of_frame), and no copy of it is converted back.
+    pub(crate) unsafe fn into_frame(self) -> Frame {
+        // SAFETY: the caller's contract.
+        unsafe { Frame::from_raw(self.0.cast()) }
     }
 }
 

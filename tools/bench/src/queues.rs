@@ -21,6 +21,7 @@ use crate::suite::relaxed::{self, RelaxedKernel};
 use crate::suite::ring::{self, RingKernel};
 use crate::suite::spsc::words::{self, Roomy};
 use crate::suite::spsc::{self, SpscKernel};
+use crate::suite::switch::{Wire, wire};
 
 /// A queue with its kernels.
 pub(crate) type Subject = Measured<Kernels>;
@@ -32,6 +33,8 @@ pub(crate) struct Kernels {
     pub(crate) spsc: Option<SpscKernel>,
     /// A stream of items of more than a word, if the queue carries items of this size.
     pub(crate) larger: fn(usize) -> Option<words::Kernel>,
+    /// Both sides of a port of a switch, if the queue is meant for one producer and one consumer.
+    pub(crate) wire: Option<Wire>,
     /// Between several threads.
     pub(crate) mpmc: MpmcKernel,
     /// Between threads in a ring.
@@ -59,6 +62,7 @@ impl Subject {
         entry.with(Kernels {
             spsc: None,
             larger: |_| None,
+            wire: None,
             mpmc: mpmc::measure::<N, B, Q>,
             ring: ring::measure::<B, Q>,
             relaxed: relaxed::measure::<N, Q>,
@@ -68,8 +72,12 @@ impl Subject {
     }
 
     /// The same, also measured between one producer and one consumer.
-    pub(crate) fn with_spsc<N: Payload, Q: Queue<N> + Queue<Indirect> + 'static>(mut self) -> Self {
+    pub(crate) fn with_spsc<N: Payload, Q>(mut self) -> Self
+    where
+        Q: Queue<N> + Queue<Indirect> + Queue<Parcel> + 'static,
+    {
         self.kernel.spsc = Some(spsc::measure::<N, Q>);
+        self.kernel.wire = Some(wire::<Q>);
         self
     }
 

@@ -189,7 +189,7 @@ impl CellResult {
     pub(crate) fn new(cell: &Cell, samples: &BTreeMap<Group, Vec<Sample>>) -> Self {
         let &Cell { entry, test, ref params, .. } = cell;
         let summarise = |(group, samples): (&Group, &Vec<_>)| {
-            Some((*group, Summary::of(samples, test == Test::Round)?))
+            Some((*group, Summary::of(samples, test.counts_messages())?))
         };
         Self {
             suite: params.setting.suite().about().name.into(),

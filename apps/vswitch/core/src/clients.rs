@@ -29,7 +29,7 @@ pub struct Header {
 /// A packet that a client can write and read.
 pub trait Writable: Packet {
     /// A new packet.
-    fn new() -> Self;
+    fn blank() -> Self;
 
     /// Makes it a packet with this header.
     fn write(&mut self, header: Header);
@@ -39,13 +39,17 @@ pub trait Writable: Packet {
 }
 
 impl Writable for Frame {
-    fn new() -> Self {
+    fn blank() -> Self {
         Self::of(&[0; SHORTEST])
     }
 
     #[inline]
     fn write(&mut self, Header { to, from, answers, number }: Header) {
-        let bytes = self.bytes_mut().expect("clients don't send to all");
+        if self.bytes_mut().is_none() {
+            // The switch didn't know yet where its receiver is, and others have it, too.
+            *self = Self::blank();
+        }
+        let bytes = self.bytes_mut().expect("it is new");
         bytes[0..6].copy_from_slice(&Mac::local(to).to_bytes());
         bytes[6..12].copy_from_slice(&Mac::local(from).to_bytes());
         bytes[12..14].copy_from_slice(&EXPERIMENT);
@@ -132,7 +136,7 @@ impl<P: Port<Packet: Writable>> Client<P> {
 
     /// Tells the switch where this client is, which it learns from a packet to any address.
     pub fn introduce(&mut self) {
-        let mut packet = P::Packet::new();
+        let mut packet = P::Packet::blank();
         let header = Header { to: self.number, from: self.number, answers: false, number: 0 };
         packet.write(header);
         self.outgoing.push_back(packet);
@@ -217,7 +221,7 @@ impl<P: Port<Packet: Writable>> Client<P> {
     fn request(&mut self) {
         self.others.rotate_left(1);
         let header = self.next(*self.others.back().expect("there are others"), false);
-        let mut packet = self.free.pop().unwrap_or_else(P::Packet::new);
+        let mut packet = self.free.pop().unwrap_or_else(P::Packet::blank);
         packet.write(header);
         self.outgoing.push_back(packet);
     }

@@ -38,6 +38,13 @@ pub struct Options {
     pub addresses: usize,
 }
 
+impl Options {
+    /// The default with batches of `batch`.
+    pub fn of(batch: usize) -> Self {
+        Self { batch, ..Self::default() }
+    }
+}
+
 impl Default for Options {
     /// Batches of 32; drops; addresses for five minutes, as other switches; at most 16,384.
     fn default() -> Self {

@@ -486,9 +486,10 @@ impl<T, const RECORDS: bool> Consumer<T, RECORDS> {
         }
     }
 
-    /// Looks for items behind those that are known.
+    /// Looks for items behind those that are known. `WAITS`: keeps a distance from a producer that
+    /// is writing into the line.
     #[inline(always)] // see `queue::try_pop_by`
-    fn refill(&mut self) -> Result<(), TryPopError> {
+    fn refill<const WAITS: bool>(&mut self) -> Result<(), TryPopError> {
         // No calls here: otherwise a method that pops would save registers at its start. And
         // values, so that a handle in a loop stays in registers: see `queue::try_pop_by`.
         //
@@ -507,7 +508,7 @@ impl<T, const RECORDS: bool> Consumer<T, RECORDS> {
             return Ok(());
         }
         let mut filled = self.place.line.filled(self.place.start);
-        if filled != Line::<T>::N {
+        if WAITS && filled != Line::<T>::N {
             let position = self.position();
             let far_behind = self.end.slots().len() as u64 / 2 * Line::<T>::N as u64;
             let waited;
@@ -534,7 +535,7 @@ impl<T, const RECORDS: bool> queue::Consumer for Consumer<T, RECORDS> {
     #[inline(always)] // a call would cost more than the push or pop itself
     fn try_pop(&mut self) -> Result<T, TryPopError> {
         if self.place.i == self.filled {
-            self.refill()?;
+            self.refill::<true>()?;
         }
         let i = self.place.i;
         self.place.i = i + 1;
@@ -565,10 +566,10 @@ impl<T, const RECORDS: bool> queue::Consumer for Consumer<T, RECORDS> {
     {
         let mut done = 0;
         while done < into.len() {
-            let Ok(item) = self.try_pop() else { break };
-            into[done] = item;
-            done += 1;
-            // The other items that have been seen in this line.
+            // Without a wait: the caller takes batches anyway, perhaps of many queues by turns.
+            if self.place.i == self.filled && self.refill::<false>().is_err() {
+                break;
+            }
             let n = (into.len() - done).min(self.filled - self.place.i);
             for (i, slot) in into[done..][..n].iter_mut().enumerate() {
                 // SAFETY: all slots before `filled` hold items, by `tail`.
@@ -589,7 +590,7 @@ impl<T, const RECORDS: bool> Fills for Consumer<T, RECORDS> {
     #[inline(always)] // as `try_pop`
     fn pop_into(&mut self, item: &mut Carrier<T>) -> Result<(), TryPopError> {
         if self.place.i == self.filled {
-            self.refill()?;
+            self.refill::<true>()?;
         }
         self.empty_place(item);
         Ok(())

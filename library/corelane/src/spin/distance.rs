@@ -11,7 +11,9 @@ pub(crate) struct Distance {
     /// Pauses to be made.
     pauses: u32,
     /// Long waits in a row that didn't help.
-    in_vain: u32,
+    in_vain: u16,
+    /// Catch-ups that are not waited for, since items come in bursts.
+    rest: u16,
 }
 
 impl Distance {
@@ -23,14 +25,18 @@ impl Distance {
     /// With so many calls between two catch-ups a stream is fast.
     pub(crate) const FAST: u64 = 32;
     /// After so many long waits in a row that didn't help, the items come in bursts.
-    const BURSTS: u32 = 4;
+    const BURSTS: u16 = 4;
+    /// Catch-ups that are then not waited for. Their number doubles with each further wait in vain.
+    const REST: u16 = 16;
+    /// The most of them: a stream may begin later.
+    const LONGEST_REST: u16 = 1024;
     /// With so many calls between two catch-ups, items come as a stream. In a dialogue there are
     /// one or two for each message.
     const STREAM: u64 = 3;
 
     /// The distance of a new consumer.
     pub(crate) fn new(position: u64) -> Self {
-        Self { mark: position, pauses: 0, in_vain: 0 }
+        Self { mark: position, pauses: 0, in_vain: 0, rest: 0 }
     }
 
     /// Called when the consumer has caught up with the producer at `position`, in a call that takes
@@ -58,6 +64,9 @@ impl Distance {
         }
         if run < Self::STREAM {
             self.pauses /= 2;
+        } else if self.rest > 0 {
+            self.rest -= 1;
+            return (self, false);
         } else if run < far_behind {
             let is_fast = run >= fast && self.in_vain < Self::BURSTS;
             let most = if is_fast { Self::MOST_IF_FAST } else { Self::MOST };
@@ -68,13 +77,15 @@ impl Distance {
     }
 
     /// Called after the look that follows a wait. When several long waits in a row didn't help, the
-    /// items come in bursts: the next waits are short.
+    /// items come in bursts: the next catch-ups are not waited for. A thread that looks at many
+    /// queues by turns gets bursts, and a wait would keep all other queues waiting.
     #[inline]
     pub(crate) fn looked_again(mut self, has_found: bool) -> Self {
         if self.pauses >= Self::MOST {
             self.in_vain = if has_found { 0 } else { self.in_vain.saturating_add(1) };
-            if self.in_vain >= Self::BURSTS {
+            if let Some(more) = self.in_vain.checked_sub(Self::BURSTS) {
                 self.pauses = 0;
+                self.rest = (Self::REST << more.min(6)).min(Self::LONGEST_REST);
             }
         }
         self
@@ -93,11 +104,19 @@ mod tests {
 
     #[test]
     fn bursts_are_not_waited_for() {
-        let mut distance = Distance::new(0);
-        for burst in 1..100 {
+        let (mut distance, mut waits) = (Distance::new(0), 0);
+        for burst in 1..10_000 {
             let (next, waited) = distance.caught_up_with(64 * burst, 1, u64::MAX, Distance::FAST);
             distance = if waited { next.looked_again(false) } else { next };
             assert!(burst < 10 || distance.pauses() < Distance::MOST, "{burst}: {distance:?}");
+            waits += u32::from(waited);
         }
+        assert!((10..200).contains(&waits), "{waits}");
+        // A stream is waited for soon.
+        for burst in 10_000..20_000 {
+            let (next, waited) = distance.caught_up_with(64 * burst, 1, u64::MAX, Distance::FAST);
+            distance = if waited { next.looked_again(true) } else { next };
+        }
+        assert_eq!(distance.pauses(), Distance::MOST_IF_FAST);
     }
 }

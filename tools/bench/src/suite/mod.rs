@@ -13,6 +13,7 @@ pub(crate) mod relaxed;
 pub(crate) mod ring;
 pub(crate) mod spsc;
 pub(crate) mod steal;
+pub(crate) mod switch;
 pub(crate) mod wait;
 
 use clap::Subcommand;
@@ -224,6 +225,8 @@ suites! {
     Wait: wait, WaitSetting, WaitArgs;
     /// Between processes: lanes in shared memory, beside what the system offers.
     Ipc: ipc, IpcSetting, IpcArgs;
+    /// A switch between clients, each of which has a queue to it and a queue from it.
+    Switch: switch, SwitchSetting, SwitchArgs;
     /// Work stealing: an owner that puts and gets, and thieves.
     Steal: steal, StealSetting, StealArgs;
     /// Executors of async tasks.
