@@ -199,7 +199,8 @@ impl<P: Port> Switch<P> {
                 packet.discard();
             }
             Some(to) => {
-                let to = self.ports[to].as_mut().expect("addresses of detached ports are forgotten");
+                let to =
+                    self.ports[to].as_mut().expect("addresses of detached ports are forgotten");
                 if !to.has_room(self.options) {
                     return Err(packet);
                 }
@@ -248,7 +249,8 @@ impl<P: Port> Attached<P> {
         if waiting == 0 {
             return 0;
         }
-        let bytes = |packets: &VecDeque<P::Packet>| packets.iter().map(Packet::bytes).sum::<usize>();
+        let bytes =
+            |packets: &VecDeque<P::Packet>| packets.iter().map(Packet::bytes).sum::<usize>();
         let before = bytes(&self.outgoing);
         self.port.push(&mut self.outgoing);
         let taken = waiting - self.outgoing.len();
@@ -268,9 +270,7 @@ impl<P: Port> Attached<P> {
     fn gives_up(&mut self, overflow: Overflow, now: u64) -> bool {
         match overflow {
             Overflow::Drop => true,
-            Overflow::Wait { patience } => {
-                now >= *self.full_since.get_or_insert(now) + patience
-            }
+            Overflow::Wait { patience } => now >= *self.full_since.get_or_insert(now) + patience,
         }
     }
 }

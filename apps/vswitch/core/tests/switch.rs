@@ -211,7 +211,11 @@ fn clients_get_what_is_for_them_in_order() {
         for _ in 0..1000 {
             switch.turn(0);
             for client in &mut clients {
-                if exchange { client.exchange() } else { client.flood() };
+                if exchange {
+                    client.exchange()
+                } else {
+                    client.flood()
+                };
             }
         }
         let mut lost = 0;

@@ -24,8 +24,8 @@ where
 {
     let (to_switch, from_client) = Q::with(config)?;
     let (to_client, from_switch) = Q::with(config)?;
-    let of_switch = Ends { tx: to_client, rx: from_client, blank: Parcel::dangling() };
-    let of_client = Ends { tx: to_switch, rx: from_switch, blank: Parcel::dangling() };
+    let of_switch = Ends { tx: to_client, rx: from_client, parcels: [Parcel::dangling(); SLICE] };
+    let of_client = Ends { tx: to_switch, rx: from_switch, parcels: [Parcel::dangling(); SLICE] };
     Ok([Box::new(of_switch), Box::new(of_client)])
 }
 
@@ -33,7 +33,8 @@ where
 struct Ends<P, C: Consumer<Item = Parcel>> {
     tx: P,
     rx: C,
-    blank: Parcel,
+    /// What is between the queue and the lists of packets.
+    parcels: [Parcel; SLICE],
 }
 
 impl<P: Producer<Item = Parcel>, C: Consumer<Item = Parcel>> Port for Ends<P, C> {
@@ -42,11 +43,10 @@ impl<P: Producer<Item = Parcel>, C: Consumer<Item = Parcel>> Port for Ends<P, C>
     fn pull(&mut self, most: usize, into: &mut Vec<Frame>) {
         let mut left = most;
         while left > 0 {
-            let mut parcels = [self.blank; SLICE];
             let wanted = left.min(SLICE);
-            let popped = self.rx.pop_slice(&mut parcels[..wanted]);
+            let popped = self.rx.pop_slice(&mut self.parcels[..wanted]);
             // SAFETY: `push` has made it of a frame, and the queue gives it once.
-            into.extend(parcels[..popped].iter().map(|parcel| unsafe { parcel.into_frame() }));
+            into.extend(self.parcels[..popped].iter().map(|parcel| unsafe { parcel.into_frame() }));
             if popped < wanted {
                 return;
             }
@@ -57,13 +57,12 @@ impl<P: Producer<Item = Parcel>, C: Consumer<Item = Parcel>> Port for Ends<P, C>
     fn push(&mut self, from: &mut VecDeque<Frame>) {
         let before = from.len();
         while !from.is_empty() {
-            let mut parcels = [self.blank; SLICE];
             let count = from.len().min(SLICE);
-            for (parcel, frame) in parcels.iter_mut().zip(from.drain(..count)) {
+            for (parcel, frame) in self.parcels.iter_mut().zip(from.drain(..count)) {
                 *parcel = Parcel::of_frame(frame);
             }
-            let pushed = self.tx.push_slice(&parcels[..count]);
-            for parcel in parcels[pushed..count].iter().rev() {
+            let pushed = self.tx.push_slice(&self.parcels[..count]);
+            for parcel in self.parcels[pushed..count].iter().rev() {
                 // SAFETY: it was made above, and the queue has not taken it.
                 from.push_front(unsafe { parcel.into_frame() });
             }
