@@ -48,6 +48,15 @@ pub enum Failure {
         /// When the run ended.
         time: Time,
     },
+    /// Packets came out of order or to another client, or were lost without being dropped.
+    Packets {
+        /// Packets out of order, or at another client.
+        wrong: u64,
+        /// Packets that never came.
+        lost: u64,
+        /// Packets that the switch has dropped.
+        dropped: u64,
+    },
     /// An item was lost, doubled, or never pushed.
     Times {
         /// The item's producer.
@@ -83,6 +92,13 @@ impl fmt::Display for Failure {
             }
             Self::Starved { time } => {
                 write!(f, "in {time}, no item was popped while items were counted")
+            }
+            Self::Packets { wrong, lost, dropped } => {
+                write!(
+                    f,
+                    "{wrong} packets came out of order or to another client, and {lost} never, of which the switch \
+                     dropped {dropped}"
+                )
             }
             Self::Times { producer, item, times } => {
                 write!(f, "item {item} of producer {producer} was popped {times} times")

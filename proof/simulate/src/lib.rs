@@ -20,6 +20,8 @@
 //! A [`Team`] is several producers and several consumers of one queue; [`team_queues`] lists the
 //! queues.
 //!
+//! [`Switching`] is a switch between clients, each of which has a queue to it and a queue from it.
+//!
 //! [`Stealing`] is the owner of a work-stealing queue and its thieves, or a pool of threads;
 //! [`steal_queues`] lists the queues.
 //!
@@ -53,6 +55,7 @@ mod schedules;
 mod several;
 mod steal;
 mod stream;
+mod switch;
 mod team;
 mod trial;
 mod worker;
@@ -72,5 +75,6 @@ pub use steal::{
     find_steal, steal_queues, steal_tests,
 };
 pub use stream::{Payload, Side, Stream, StreamRun};
+pub use switch::{Switching, SwitchingRun};
 pub use team::{Member, Team, TeamRun, Workload, seats};
 pub use trial::{Failed, THREADS, Tested, machine};

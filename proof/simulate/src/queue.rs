@@ -12,6 +12,7 @@ use crate::handles::{New, NewLending};
 use crate::ledger::Counted;
 use crate::several::{self, Rerun};
 use crate::stream::{Stream, StreamRun};
+use crate::switch::{self, Switching, SwitchingRun};
 use crate::team::{self, Team, TeamRun};
 use crate::trial::Wrong;
 use crate::{bench, rtt};
@@ -144,6 +145,24 @@ impl Queue {
                 rtt::run(stream, numbers)
             }
             Made::Packed { numbers, .. } => rtt::run(stream, numbers),
+        }
+    }
+
+    /// Simulates a switch between clients.
+    ///
+    /// # Errors
+    ///
+    /// If the queue can't have this capacity, gets stuck, or loses packets or changes their order.
+    ///
+    /// # Panics
+    ///
+    /// If the machine has fewer cores.
+    pub fn switch(&self, switching: &Switching) -> Result<SwitchingRun, Failure> {
+        match self.made {
+            Made::Single { numbers, .. } | Made::Shared { numbers, .. } => {
+                switch::run(switching, numbers)
+            }
+            Made::Packed { numbers, .. } => switch::run(switching, numbers),
         }
     }
 

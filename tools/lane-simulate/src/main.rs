@@ -8,6 +8,7 @@ mod outcome;
 mod page;
 mod steal;
 mod streams;
+mod switch;
 mod team;
 mod validate;
 
@@ -27,6 +28,10 @@ fn carry_out(SimulateCommand { suite, args }: SimulateCommand) -> Result<ExitCod
         SimulateSuite::Mpmc(mut args) => {
             args.queues = named(&args.queues, &team_queues())?;
             team::carry_out(&args)
+        }
+        SimulateSuite::Switch(mut args) => {
+            args.queues = named(&args.queues, all())?;
+            switch::carry_out(&args)
         }
         SimulateSuite::Steal(args) => steal::carry_out(&args),
         SimulateSuite::Spsc(mut args) => {

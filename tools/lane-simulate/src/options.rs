@@ -3,11 +3,14 @@
 use std::iter;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use coherence::Machine;
-use corelane_bench::{CorePair, Entry, PayloadKind, Regime, TeamSize, Workload, between, ids};
-use corelane_report::{Failure, FileArgs, Positive, one_of};
+use corelane_bench::{
+    CorePair, Entry, PayloadKind, Regime, SwitchTest, TeamSize, Workload, between, ids,
+};
+use corelane_report::{Failure, FileArgs, Positive, duration, one_of};
 use corelane_simulate::{Policy, Queue};
 use serde::Serialize;
 
@@ -50,6 +53,8 @@ pub(crate) enum SimulateSuite {
     Spsc(Box<StreamArgs>),
     /// Several producers, several consumers.
     Mpmc(Box<TeamArgs>),
+    /// A switch between clients, each of which has a queue to it and a queue from it.
+    Switch(Box<SwitchArgs>),
     /// Work stealing: an owner and its thieves, and pools of threads that steal from each other.
     Steal(Box<StealArgs>),
 }
@@ -236,6 +241,57 @@ pub(crate) struct TeamArgs {
     /// Draw throughput against the mean rank error, of the most threads.
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
+
+    /// Where the results go.
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
+}
+
+/// What to simulate of a switch, and on what.
+#[derive(Debug, Args)]
+pub(crate) struct SwitchArgs {
+    /// Queues to simulate, by id or module; if none is named, all bounded ones between one producer
+    /// and one consumer.
+    #[arg(value_name = "QUEUE")]
+    pub(crate) queues: Vec<String>,
+
+    /// Whose caches and distances to simulate: i7, xeon40, x86-88t, arm-96t (the papers' machines);
+    /// calibrated (this one, measured first); or a file that `lane calibrate --json FILE` wrote.
+    #[arg(long, default_value = "xeon40", value_name = "MACHINE")]
+    pub(crate) machine: String,
+
+    /// What to simulate.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "flooding,request-response")]
+    pub(crate) test: Vec<SwitchTest>,
+
+    /// Clients of the switch, each on a core of its own [default: 2,4,8,16,24,32,38, as far as the
+    /// machine has cores besides the switch's].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) clients: Vec<usize>,
+
+    /// Packets that a client sends in one go: B_C of the paper.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,8")]
+    pub(crate) batch: Vec<Positive>,
+
+    /// Most packets that the switch pulls from a client in one go: B_V of the paper.
+    #[arg(long, value_name = "N", default_value = "8")]
+    pub(crate) switch_batch: Positive,
+
+    /// How exactly to simulate cores.
+    #[arg(long, value_enum, default_value = "full")]
+    pub(crate) model: Model,
+
+    /// Packets that each queue must hold.
+    #[arg(long, value_name = "N", default_value = "256")]
+    pub(crate) capacity: Positive,
+
+    /// Simulated time in which packets are counted, after half of it to warm up.
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1ms")]
+    pub(crate) duration: Duration,
+
+    /// Decides the order of threads and store buffers that are due at the same time.
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) seed: u64,
 
     /// Where the results go.
     #[command(flatten)]

@@ -110,7 +110,7 @@ fn predictions_stand_beside_measurements() {
 
 #[test]
 fn impossible_simulations_are_refused() {
-    let cases: [(&str, &[&str]); 40] = [
+    let cases: [(&str, &[&str]); 43] = [
         ("spsc lqq", &["nearest are lq,"]),
         ("spsc --pair 0,9", &["cores 0 to 7", "--pair"]),
         ("spsc --pair 1,1", &["two different"]),
@@ -138,6 +138,9 @@ fn impossible_simulations_are_refused() {
         ("mpmc --machine vax", &["vax", "arm-96t"]),
         ("mpmc --capacity 18446744073709551615", &["--capacity"]),
         ("mpmc --json /no/such/place", &["can't write"]),
+        ("switch bbq", &["bbq is between"]),
+        ("switch --clients 39", &["xeon40 has cores for 2 to 38 clients"]),
+        ("switch --capacity 18446744073709551615", &["--capacity"]),
         ("steal bwos", &["bwos is no queue", "bwos-lifo, bwos-fifo"]),
         ("steal lq", &["thieves steal"]),
         ("steal --machine x86-88t,vax", &["vax", "arm-96t"]),
@@ -158,6 +161,22 @@ fn impossible_simulations_are_refused() {
     for (args, words) in cases {
         assert_refused(args, words);
     }
+}
+
+#[test]
+fn a_switch_has_a_row_for_each_queue_and_stands_beside_the_paper() {
+    let queues = "lq llq blq ffq iffq biffq linering";
+    let json = json_of(&format!("switch {queues} --clients 2,5 --duration 20us"));
+    let cells = list(&json, "cells");
+    assert_eq!(cells.len(), 7 * 2 * 2 * 2);
+    for cell in cells {
+        assert!(number(&cell["packets_per_s"]) > 1e6, "{cell}");
+        assert!(number(&cell["switch_misses_per_packet"]) > 1.0, "{cell}");
+    }
+    assert_eq!(list(&json, "comparisons").len(), 7);
+    // A response needs a request, so nothing is dropped.
+    let exchanges = cells.iter().filter(|cell| cell["test"] == "request-response");
+    exchanges.for_each(|cell| assert_eq!(number(&cell["dropped"]), 0.0, "{cell}"));
 }
 
 #[test]

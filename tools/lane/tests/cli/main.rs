@@ -12,6 +12,7 @@ mod ring;
 mod runs;
 mod steal;
 mod subprograms;
+mod switch;
 mod wait;
 
 /// The program that is tested.

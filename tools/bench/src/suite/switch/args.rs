@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use corelane_report::{Positive, duration};
+use serde::Serialize;
 
 use crate::args::RunArgs;
 use crate::kinds::Test;
 use crate::threads::Wait;
 
 /// A workload of the clients.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
 pub enum SwitchTest {
     /// Each client sends packets to all others, as many as it can. The switch drops packets for
     /// which a client has no room.

@@ -9,6 +9,6 @@ mod plan;
 mod setting;
 mod wire;
 
-pub use self::args::SwitchArgs;
+pub use self::args::{SwitchArgs, SwitchTest};
 pub(crate) use self::setting::SwitchSetting;
 pub(crate) use self::wire::{Wire, wire};
