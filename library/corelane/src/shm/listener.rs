@@ -1,5 +1,6 @@
 //! Lanes that are handed out at a Unix socket.
 
+use alloc::vec::Vec;
 use core::fmt;
 use core::mem::MaybeUninit;
 use std::fs::{self, File};
@@ -143,9 +144,27 @@ impl Listener {
     ///
     /// If the system has no more descriptors, or can't send one.
     pub fn hand_out<T: Carried + ?Sized>(&self, lane: &Lane<T>) -> Result<Client, Error> {
+        self.give(&[lane.as_fd()])
+    }
+
+    /// As [`hand_out`](Self::hand_out), with two lanes, such as one for each direction. The process
+    /// gets both or none, by [`connect_pair`].
+    ///
+    /// # Errors
+    ///
+    /// As [`hand_out`](Self::hand_out).
+    pub fn hand_out_pair<T: Carried + ?Sized, U: Carried + ?Sized>(
+        &self,
+        first: &Lane<T>,
+        second: &Lane<U>,
+    ) -> Result<Client, Error> {
+        self.give(&[first.as_fd(), second.as_fd()])
+    }
+
+    fn give(&self, lanes: &[BorrowedFd<'_>]) -> Result<Client, Error> {
         loop {
             let (stream, client) = self.next()?;
-            if system("to send the lane", offer(&stream, lane.as_fd()))? {
+            if system("to send the lane", offer(&stream, lanes))? {
                 return Ok(client);
             }
         }
@@ -186,7 +205,7 @@ impl Listener {
         let client = system("the user of a process that asks", client(&stream))?;
         if !(self.allows)(&client) {
             // Without a wait: an error of one client is no reason to stop.
-            let _ = send(&stream, REFUSED, None);
+            let _ = send(&stream, REFUSED, &[]);
             return Ok(());
         }
         if silent.len() == MOST {
@@ -202,13 +221,13 @@ fn is_over(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionAborted)
 }
 
-/// Offers a client the lane. Whether it has taken it.
+/// Offers a client the lanes. Whether it has taken them.
 ///
 /// # Errors
 ///
 /// If the system can't send the descriptor. A client that has gone is no error.
-fn offer(stream: &UnixStream, lane: BorrowedFd<'_>) -> io::Result<bool> {
-    let sent = send(stream, OFFERED, Some(lane));
+fn offer(stream: &UnixStream, lanes: &[BorrowedFd<'_>]) -> io::Result<bool> {
+    let sent = send(stream, OFFERED, lanes);
     match sent {
         Ok(()) => {}
         Err(Errno::PIPE | Errno::CONNRESET) => return Ok(false),
@@ -219,7 +238,7 @@ fn offer(stream: &UnixStream, lane: BorrowedFd<'_>) -> io::Result<bool> {
     while ready[0].revents().is_empty() && Instant::now() < until {
         wait(&mut ready, Some(until))?;
     }
-    Ok(has_sent(stream) && send(stream, GIVEN, None).is_ok())
+    Ok(has_sent(stream) && send(stream, GIVEN, &[]).is_ok())
 }
 
 fn input(file: BorrowedFd<'_>) -> PollFd<'_> {
@@ -256,13 +275,7 @@ impl<T: Carried + ?Sized> Lane<T> {
     /// [`Refused`](Error::Refused) if the process gives this one no lane, or is of another user, or
     /// as [`open`](Self::open). If no process listens there.
     pub fn connect(name: &str) -> Result<Self, Error> {
-        let address = system("the name", address(name))?;
-        let stream = connect(|| UnixStream::connect_addr(&address))?;
-        let user = system("the user of the process that listens", client(&stream))?.user;
-        if user != getuid().as_raw() && user != 0 {
-            return Err(Error::Refused);
-        }
-        Self::ask(&stream)
+        Self::ask(&connect_name(name)?)
     }
 
     /// As [`connect`](Self::connect), for a path: see [`Listener::bind_path`]. The process may be
@@ -275,21 +288,98 @@ impl<T: Carried + ?Sized> Lane<T> {
         Self::ask(&connect(|| UnixStream::connect(&path))?)
     }
 
-    fn ask(mut stream: &UnixStream) -> Result<Self, Error> {
-        const LANE: &str = "a lane from the process that listens";
-        let asked = stream.write_all(&ASK);
-        match asked {
-            // The listener has perhaps refused already.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-            asked => system(LANE, asked)?,
-        }
-        let file = system(LANE, receive(stream))?.ok_or(Error::Refused)?;
+    fn ask(stream: &UnixStream) -> Result<Self, Error> {
+        let [file] = ask(stream)?;
         let opened = Self::prepare(file.as_fd())?;
         // Before it is mapped, which takes its time.
-        let taken = stream.write_all(&TAKEN).and_then(|()| stream.read_exact(&mut [0]));
-        system("a lane from the process that listens; it doesn't wait for long", taken)?;
+        take(stream)?;
         Self::map(opened)
     }
+}
+
+/// Asks the process that listens at this name for two lanes: see [`Listener::hand_out_pair`].
+///
+/// ```
+/// use corelane::shm::{Lane, Listener, connect_pair};
+///
+/// let name = format!("example of two {}", std::process::id());
+/// let listener = Listener::bind(&name)?;
+/// let client = std::thread::spawn(move || {
+///     // In another process:
+///     let (requests, answers) = connect_pair::<u64, u64>(&name)?;
+///     let (mut tx, mut rx) = (requests.producer()?, answers.consumer()?);
+///     tx.push(6).unwrap();
+///     Ok::<_, corelane::shm::Error>(rx.pop())
+/// });
+/// let (requests, answers) = (Lane::<u64>::create(64)?, Lane::<u64>::create(64)?);
+/// let (mut rx, mut tx) = (requests.consumer()?, answers.producer()?);
+/// listener.hand_out_pair(&requests, &answers)?;
+/// tx.push(7 * rx.pop().unwrap()).unwrap();
+/// assert_eq!(client.join().unwrap()?, Some(42));
+/// # Ok::<(), corelane::shm::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`Lane::connect`].
+pub fn connect_pair<T: Carried + ?Sized, U: Carried + ?Sized>(
+    name: &str,
+) -> Result<(Lane<T>, Lane<U>), Error> {
+    ask_for_pair(&connect_name(name)?)
+}
+
+/// As [`connect_pair`], for a path: see [`Lane::connect_path`].
+///
+/// # Errors
+///
+/// As [`Lane::connect`].
+pub fn connect_pair_path<T: Carried + ?Sized, U: Carried + ?Sized>(
+    path: impl AsRef<Path>,
+) -> Result<(Lane<T>, Lane<U>), Error> {
+    ask_for_pair(&connect(|| UnixStream::connect(&path))?)
+}
+
+fn ask_for_pair<T: Carried + ?Sized, U: Carried + ?Sized>(
+    stream: &UnixStream,
+) -> Result<(Lane<T>, Lane<U>), Error> {
+    let [first, second] = ask(stream)?;
+    let first = Lane::<T>::prepare(first.as_fd())?;
+    let second = Lane::<U>::prepare(second.as_fd())?;
+    take(stream)?;
+    Ok((Lane::map(first)?, Lane::map(second)?))
+}
+
+const LANE: &str = "a lane from the process that listens";
+
+/// Asks for so many lanes.
+fn ask<const N: usize>(mut stream: &UnixStream) -> Result<[OwnedFd; N], Error> {
+    let asked = stream.write_all(&ASK);
+    match asked {
+        // The listener has perhaps refused already.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+        asked => system(LANE, asked)?,
+    }
+    let files = system(LANE, receive(stream))?.ok_or(Error::Refused)?;
+    let found = files.len() as u64;
+    let differs = |_| Error::Differs { field: "number of lanes", expected: N as u64, found };
+    files.try_into().map_err(differs)
+}
+
+/// Takes the lanes.
+fn take(mut stream: &UnixStream) -> Result<(), Error> {
+    let taken = stream.write_all(&TAKEN).and_then(|()| stream.read_exact(&mut [0]));
+    system("a lane from the process that listens; it doesn't wait for long", taken)
+}
+
+/// Connects to a process of the same user, or of the root user.
+fn connect_name(name: &str) -> Result<UnixStream, Error> {
+    let address = system("the name", address(name))?;
+    let stream = connect(|| UnixStream::connect_addr(&address))?;
+    let user = system("the user of the process that listens", client(&stream))?.user;
+    if user != getuid().as_raw() && user != 0 {
+        return Err(Error::Refused);
+    }
+    Ok(stream)
 }
 
 /// Connects, also if signals come.
@@ -387,12 +477,11 @@ fn client(stream: &UnixStream) -> io::Result<Client> {
     }
 }
 
-/// Sends an answer, and a descriptor with it. Never waits: a client has read what came before.
-fn send(stream: &UnixStream, answer: [u8; 1], file: Option<BorrowedFd<'_>>) -> Result<(), Errno> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+/// Sends an answer, and descriptors with it. Never waits: a client has read what came before.
+fn send(stream: &UnixStream, answer: [u8; 1], files: &[BorrowedFd<'_>]) -> Result<(), Errno> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
     let mut control = SendAncillaryBuffer::new(&mut space);
-    let files: &[BorrowedFd<'_>] = file.as_slice();
-    if file.is_some() {
+    if !files.is_empty() {
         control.push(SendAncillaryMessage::ScmRights(files));
     }
     // Without a signal if the other process has gone.
@@ -401,9 +490,9 @@ fn send(stream: &UnixStream, answer: [u8; 1], file: Option<BorrowedFd<'_>>) -> R
     Ok(())
 }
 
-/// Receives a descriptor. `None` if the process that listens refuses.
-fn receive(stream: &UnixStream) -> io::Result<Option<OwnedFd>> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+/// Receives one or two descriptors. `None` if the process that listens refuses.
+fn receive(stream: &UnixStream) -> io::Result<Option<Vec<OwnedFd>>> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut answer = REFUSED;
     let mut answers = [IoSliceMut::new(&mut answer)];
@@ -412,13 +501,13 @@ fn receive(stream: &UnixStream) -> io::Result<Option<OwnedFd>> {
     if received.bytes == 0 {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
-    let file = control.drain().find_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(mut files) => files.next(),
+    let files = control.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(files) => Some(files.collect::<Vec<_>>()),
         _ => None,
     });
-    match file {
+    match files {
         None if answer != REFUSED => Err(cut_off(stream)),
-        file => Ok(file),
+        files => Ok(files),
     }
 }
 

@@ -112,7 +112,7 @@ use rustix::io::{FdFlags, fcntl_setfd};
 pub use broadcast::All;
 pub use carried::{Carried, Item};
 pub use error::Error;
-pub use listener::{Client, Listener};
+pub use listener::{Client, Listener, connect_pair, connect_pair_path};
 
 use crate::memory::Ordering;
 use crate::region::shared::Mapping;

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use corelane::shm::{Client, Error, Lane, Listener};
+use corelane::shm::{Client, Error, Lane, Listener, connect_pair};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with,
@@ -190,6 +190,33 @@ fn a_lane_for_other_items_is_not_handed_out() {
         Lane::<Tick>::connect(&name).unwrap();
         let client: Client = gives.join().unwrap();
         assert_eq!(client.process, Some(std::process::id()));
+    });
+}
+
+#[test]
+fn two_lanes_are_handed_out_together() {
+    let name = name("pair");
+    let listener = Listener::bind(&name).unwrap();
+    let lanes = (lane(8), Lane::<[u8]>::create(1000).unwrap());
+    thread::scope(|s| {
+        let gives = s.spawn(|| listener.hand_out_pair(&lanes.0, &lanes.1).unwrap());
+        // A client of one lane, and one of other items, get none.
+        let error = Lane::<Tick>::connect(&name).unwrap_err();
+        assert!(matches!(error, Error::Differs { expected: 1, found: 2, .. }), "{error}");
+        let error = connect_pair::<[u8], Tick>(&name).unwrap_err();
+        assert!(matches!(error, Error::Differs { .. }), "{error}");
+        assert!(!gives.is_finished());
+        let (ticks, records) = connect_pair::<Tick, [u8]>(&name).unwrap();
+        gives.join().unwrap();
+        records.producer().unwrap().push(b"a record").unwrap();
+        assert_eq!(*lanes.1.consumer().unwrap().pop().unwrap(), *b"a record");
+        assert!(ticks.producer().is_ok() && ticks.consumer().is_ok());
+    });
+    thread::scope(|s| {
+        s.spawn(|| listener.hand_out(&lanes.0).unwrap());
+        let error = connect_pair::<Tick, [u8]>(&name).unwrap_err();
+        assert!(matches!(error, Error::Differs { expected: 2, found: 1, .. }), "{error}");
+        Lane::<Tick>::connect(&name).unwrap();
     });
 }
 
