@@ -129,6 +129,26 @@ impl<P: Port> Switch<P> {
         self.table.expire(now);
     }
 
+    /// Whether packets wait for room at a port.
+    pub fn has_waiting(&self) -> bool {
+        let has_some = |port: &Attached<P>| !port.outgoing.is_empty() || !port.held.is_empty();
+        self.ports.iter().flatten().any(has_some)
+    }
+
+    /// Takes a packet that its port has given while the switch slept. It goes out in the next turn.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such port.
+    pub fn take(&mut self, number: usize, packet: P::Packet, now: u64) {
+        let counters = &self.source(number).counters;
+        counters.sent.add(1);
+        counters.sent_bytes.add(packet.bytes() as u64);
+        if let Err(packet) = self.forward(number, packet, now) {
+            self.source(number).held.push_back(packet);
+        }
+    }
+
     /// Pulls from all ports, and pushes to all ports. `now` is in milliseconds. Returns the number
     /// of packets that have come from ports, or were passed to one: 0 means that nothing moved.
     pub fn turn(&mut self, now: u64) -> usize {

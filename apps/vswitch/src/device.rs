@@ -1,0 +1,301 @@
+//! Ports that are network devices: TAP devices and interfaces, also in other network namespaces.
+//!
+//! Each port has two threads, which wait in the kernel and at the port's rings. So no device and no
+//! program behind it can stop the switch.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::str::FromStr;
+use std::thread;
+
+use corelane::spsc;
+use corelane_report::Failure;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::{Errno, read, write};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use rustix::time::Timespec;
+use vswitch_core::Frame;
+
+use crate::port::RingClient;
+use crate::ring::{Receiving, Sending};
+
+/// Longest packet: jumbo frames; and what the kernel gives if it leaves segmentation to devices.
+const LONGEST: usize = 10_240;
+const LONGEST_OFFLOADED: usize = 65_600 + AHEAD;
+/// The header with which the kernel says what a device has to do: `virtio_net_hdr`.
+const AHEAD: usize = 10;
+/// Packets that are read or written together.
+const BATCH: usize = 64;
+/// Buffers that go back from the writing to the reading thread.
+const RETURNED: usize = 256;
+
+const TUNSETIFF: libc::Ioctl = 0x4004_54ca;
+const TUNSETOFFLOAD: libc::Ioctl = 0x4004_54d0;
+/// Checksums, and TCP segmentation with IPv4, IPv6, and congestion notification.
+const OFFLOADS: libc::c_ulong = 0x01 | 0x02 | 0x04 | 0x08;
+
+/// A device by name, and its network namespace: `NAME` or `NAME@NAMESPACE`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeviceName {
+    name: String,
+    namespace: Option<String>,
+}
+
+impl FromStr for DeviceName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, namespace) = match text.split_once('@') {
+            Some((name, namespace)) => (name, Some(namespace.to_owned())),
+            None => (text, None),
+        };
+        let is_name = (1..libc::IFNAMSIZ).contains(&name.len()) && !name.contains(['/', ' ']);
+        let is_space =
+            namespace.as_ref().is_none_or(|space| !space.is_empty() && !space.contains('/'));
+        if !is_name || !is_space {
+            return Err(format!(
+                "{text} is no device; give a name of up to 15 letters, or NAME@NAMESPACE"
+            ));
+        }
+        Ok(Self { name: name.into(), namespace })
+    }
+}
+
+impl std::fmt::Display for DeviceName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.namespace {
+            Some(namespace) => write!(f, "{}@{namespace}", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
+}
+
+/// A kind of device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A TAP device, which is made if there is none.
+    Tap,
+    /// An interface: all its packets, through AF_PACKET.
+    Interface,
+}
+
+/// An open device.
+#[derive(Debug)]
+pub struct Device {
+    file: OwnedFd,
+    /// Bytes in front of each packet.
+    ahead: usize,
+    longest: usize,
+}
+
+impl Device {
+    /// Opens a device. With `offload`, the kernel leaves checksums and segmentation to the device
+    /// that a packet leaves by: packets have up to 64 KiB. Then all ports must be devices.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such device or namespace, or this user may not use it.
+    pub fn open(name: &DeviceName, kind: Kind, offload: bool) -> Result<Self, Failure> {
+        // A thread of its own may go to another namespace.
+        let opened = thread::scope(|scope| {
+            scope.spawn(|| open(name, kind, offload)).join().expect("it does not panic")
+        });
+        let file = opened.map_err(|error| refused(name, kind, &error))?;
+        let (ahead, longest) = match offload {
+            true => (AHEAD, LONGEST_OFFLOADED),
+            false => (0, LONGEST),
+        };
+        Ok(Self { file, ahead, longest })
+    }
+
+    /// Starts the threads of the port. They end with the process, or when the port is closed.
+    ///
+    /// # Errors
+    ///
+    /// If the system gives no thread.
+    pub fn start(self, RingClient { tx, rx }: RingClient) -> io::Result<()> {
+        let (returning, returned) = spsc::queue(RETURNED).map_err(io::Error::other)?;
+        let Self { file, ahead, longest } = self;
+        let reading = file.try_clone()?;
+        let named = |name: &str| thread::Builder::new().name(name.into());
+        named("read").spawn(move || receive(&reading, tx, Taken { returned, ahead, longest }))?;
+        named("write").spawn(move || send(&file, rx, returning))?;
+        Ok(())
+    }
+}
+
+/// What a refusal means, in a line.
+fn refused(name: &DeviceName, kind: Kind, error: &io::Error) -> Failure {
+    let why = match (error.raw_os_error(), kind) {
+        (Some(libc::EPERM | libc::EACCES), Kind::Tap) => {
+            "this needs CAP_NET_ADMIN and /dev/net/tun: run it as root, or let root make the device for you by \
+             `ip tuntap add dev NAME mode tap user USER`"
+        }
+        (Some(libc::EPERM | libc::EACCES), Kind::Interface) => {
+            "this needs CAP_NET_RAW: run it as root"
+        }
+        (Some(libc::ENOENT), _) if name.namespace.is_some() => {
+            "there is no such namespace, or no /dev/net/tun; `ip netns list` has all"
+        }
+        (Some(libc::ENOENT), Kind::Tap) => "there is no /dev/net/tun: `modprobe tun` makes it",
+        (Some(libc::ENODEV), _) => "there is no such interface; `ip link` has all",
+        (Some(libc::EBUSY), _) => "another program has it",
+        _ => "",
+    };
+    let separator = if why.is_empty() { "" } else { "; " };
+    Failure::Usage(format!("can't open {name}: {error}{separator}{why}"))
+}
+
+fn open(name: &DeviceName, kind: Kind, offload: bool) -> io::Result<OwnedFd> {
+    if let Some(namespace) = &name.namespace {
+        let file = File::open(format!("/run/netns/{namespace}"))?;
+        move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))?;
+    }
+    match kind {
+        Kind::Tap => open_tap(&name.name, offload),
+        Kind::Interface => open_interface(&name.name, offload),
+    }
+}
+
+/// A request for the device of this name.
+fn request(name: &str, flags: i32) -> libc::ifreq {
+    let union = libc::__c_anonymous_ifr_ifru { ifru_flags: flags as libc::c_short };
+    let mut request = libc::ifreq { ifr_name: [0; libc::IFNAMSIZ], ifr_ifru: union };
+    for (to, from) in request.ifr_name[..libc::IFNAMSIZ - 1].iter_mut().zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    request
+}
+
+fn open_tap(name: &str, offload: bool) -> io::Result<OwnedFd> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC);
+    let file = OwnedFd::from(options.open("/dev/net/tun")?);
+    let header = if offload { libc::IFF_VNET_HDR } else { 0 };
+    let request = request(name, libc::IFF_TAP | libc::IFF_NO_PI | header);
+    // SAFETY: the call reads an `ifreq`.
+    check(unsafe { libc::ioctl(file.as_raw_fd(), TUNSETIFF, &raw const request) })?;
+    if offload {
+        // SAFETY: the call takes a number.
+        check(unsafe { libc::ioctl(file.as_raw_fd(), TUNSETOFFLOAD, OFFLOADS) })?;
+    }
+    Ok(file)
+}
+
+fn open_interface(name: &str, offload: bool) -> io::Result<OwnedFd> {
+    let all = (libc::ETH_P_ALL as u16).to_be();
+    let flags = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: the call takes numbers.
+    let socket = check(unsafe { libc::socket(libc::AF_PACKET, flags, all.into()) })?;
+    // SAFETY: it is open, and nobody else has it.
+    let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+    let text = std::ffi::CString::new(name)?;
+    // SAFETY: the call reads a string.
+    let index = unsafe { libc::if_nametoindex(text.as_ptr()) };
+    if index == 0 {
+        return Err(Errno::NODEV.into());
+    }
+    let set = |option: libc::c_int, value: *const libc::c_void, len: usize| {
+        // SAFETY: the call reads so many bytes.
+        check(unsafe {
+            libc::setsockopt(socket.as_raw_fd(), libc::SOL_PACKET, option, value, len as u32)
+        })
+    };
+    let on: libc::c_int = 1;
+    if offload {
+        set(libc::PACKET_VNET_HDR, (&raw const on).cast(), size_of_val(&on))?;
+    }
+    // What this program sends doesn't come back.
+    set(libc::PACKET_IGNORE_OUTGOING, (&raw const on).cast(), size_of_val(&on))?;
+    let promiscuous = libc::packet_mreq {
+        mr_ifindex: index as i32,
+        mr_type: libc::PACKET_MR_PROMISC as u16,
+        mr_alen: 0,
+        mr_address: [0; 8],
+    };
+    set(libc::PACKET_ADD_MEMBERSHIP, (&raw const promiscuous).cast(), size_of_val(&promiscuous))?;
+    // SAFETY: zeros are such an address.
+    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as u16;
+    address.sll_protocol = all;
+    address.sll_ifindex = index as i32;
+    let len = size_of_val(&address) as u32;
+    // SAFETY: the call reads so many bytes.
+    check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), len) })?;
+    Ok(socket)
+}
+
+fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// Buffers of the reading thread.
+struct Taken {
+    returned: spsc::Consumer<Frame>,
+    ahead: usize,
+    longest: usize,
+}
+
+impl Taken {
+    fn take(&mut self) -> Frame {
+        // Frames of other ports come back too. All ports have buffers of one size.
+        let returned =
+            self.returned.try_pop().ok().filter(|frame| frame.capacity() >= self.longest);
+        returned.unwrap_or_else(|| Frame::new(self.longest))
+    }
+}
+
+/// From the device to the switch, until the port is closed.
+fn receive(file: &OwnedFd, mut tx: Sending, mut buffers: Taken) {
+    let mut frames = Vec::with_capacity(BATCH);
+    let mut spare = None;
+    while !tx.is_closed() {
+        while frames.len() < BATCH {
+            let mut frame = spare.take().unwrap_or_else(|| buffers.take());
+            let bytes = frame.bytes_mut().expect("nobody else has it");
+            match read(file, bytes) {
+                Ok(len) => {
+                    frame.set_len(len);
+                    frame.set_ahead(buffers.ahead);
+                    frames.push(frame);
+                }
+                Err(Errno::INTR) => spare = Some(frame),
+                // Nothing is there. Or the device is down: it may come up again.
+                Err(_) => {
+                    spare = Some(frame);
+                    break;
+                }
+            }
+        }
+        if frames.is_empty() {
+            wait(file, PollFlags::IN);
+        } else if tx.push_all(frames.drain(..)).is_err() {
+            return;
+        }
+    }
+}
+
+/// From the switch to the device, until the port is closed.
+fn send(file: &OwnedFd, mut rx: Receiving, mut returning: spsc::Producer<Frame>) {
+    let mut frames = Vec::with_capacity(BATCH);
+    while rx.pop_many(&mut frames, BATCH) > 0 {
+        for mut frame in frames.drain(..) {
+            while matches!(write(file, &frame), Err(Errno::AGAIN | Errno::INTR | Errno::NOBUFS)) {
+                wait(file, PollFlags::OUT);
+            }
+            // Any other error is the device's: it is down, or the packet is too long for it.
+            if frame.bytes_mut().is_some() {
+                let _ = returning.try_push(frame);
+            }
+        }
+    }
+}
+
+/// Waits for the device, for a moment at most.
+fn wait(file: &OwnedFd, what: PollFlags) {
+    let moment = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+    // Whatever comes of it, the caller tries again.
+    let _ = poll(&mut [PollFd::new(file, what)], Some(&moment));
+}

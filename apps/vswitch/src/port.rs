@@ -1,0 +1,105 @@
+//! Ports of the switch.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::Future;
+use std::iter::from_fn;
+use std::pin::Pin;
+
+use corelane_report::Failure;
+use vswitch_core::{Frame, Port};
+
+use crate::ring::{Receiving, Ring, Sending};
+
+/// A packet of a port, or the end of the port.
+pub type Next<'a> = Pin<Box<dyn Future<Output = Option<Frame>> + 'a>>;
+
+/// A port at which the switch can sleep.
+pub trait Sleepy: Port<Packet = Frame> + Send {
+    /// Waits for the next packet. `None` if none will come. No packet is lost if the future is
+    /// dropped.
+    fn next(&mut self) -> Next<'_>;
+
+    /// Whether the client is gone, and all its packets are pulled.
+    fn is_gone(&mut self) -> bool;
+}
+
+/// A port in a box.
+pub type AnyPort = Box<dyn Sleepy>;
+
+impl fmt::Debug for dyn Sleepy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Port")
+    }
+}
+
+/// The switch's side of a pair of rings. Its client is a thread.
+#[derive(Debug)]
+pub struct RingPort {
+    tx: Sending,
+    rx: Receiving,
+}
+
+/// The client's side of a pair of rings.
+#[derive(Debug)]
+pub struct RingClient {
+    /// To the switch.
+    pub tx: Sending,
+    /// From the switch.
+    pub rx: Receiving,
+}
+
+impl RingPort {
+    /// Both sides of a port.
+    ///
+    /// # Errors
+    ///
+    /// If the rings can't have this capacity.
+    pub fn pair(ring: Ring, capacity: usize) -> Result<(Self, RingClient), Failure> {
+        let ((to_switch, from_client), (to_client, from_switch)) =
+            (ring.open(capacity)?, ring.open(capacity)?);
+        let client = RingClient { tx: to_switch, rx: from_switch };
+        Ok((Self { tx: to_client, rx: from_client }, client))
+    }
+}
+
+impl Port for RingPort {
+    type Packet = Frame;
+
+    fn pull(&mut self, most: usize, into: &mut Vec<Frame>) {
+        into.extend(self.rx.pop_iter().take(most));
+    }
+
+    fn push(&mut self, from: &mut VecDeque<Frame>) {
+        push(&mut self.tx, from);
+    }
+}
+
+impl Sleepy for RingPort {
+    fn next(&mut self) -> Next<'_> {
+        Box::pin(self.rx.pop_async())
+    }
+
+    fn is_gone(&mut self) -> bool {
+        self.rx.is_closed() && self.rx.is_empty()
+    }
+}
+
+impl Port for RingClient {
+    type Packet = Frame;
+
+    fn pull(&mut self, most: usize, into: &mut Vec<Frame>) {
+        into.extend(self.rx.pop_iter().take(most));
+    }
+
+    fn push(&mut self, from: &mut VecDeque<Frame>) {
+        push(&mut self.tx, from);
+    }
+}
+
+fn push(tx: &mut Sending, from: &mut VecDeque<Frame>) {
+    let count = from.len();
+    // A packet is taken from the list only if there is a slot for it. The others stay there.
+    let _ = tx.push_iter(from_fn(|| from.pop_front()).take(count));
+    tx.flush();
+}

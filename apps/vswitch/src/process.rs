@@ -1,0 +1,167 @@
+//! Ports for other processes: a lane of records in either direction.
+//!
+//! A packet is copied out of the lane and into the other one. The clients don't share memory with
+//! each other, so none can change another's packets, and a client that is killed leaves no buffer
+//! behind.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use corelane::TryPopError;
+use corelane::bytes::ClaimError;
+use corelane::channel;
+use corelane::shm::{self, Lane, Listener, Peer, RecordConsumer, RecordProducer};
+use vswitch_core::clients::{Client, Tally};
+use vswitch_core::{Buffers, Frame, Port};
+
+use crate::port::{AnyPort, Next, Sleepy};
+use crate::switching::Attach;
+
+/// Longest packet of a process, in bytes.
+pub const LONGEST: usize = 10_240;
+/// How long a process that has its lanes may take until it uses them.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Connects to a switch that listens at `name`. Packets are records, which begin with the Ethernet
+/// header.
+///
+/// # Errors
+///
+/// If no switch of the same user, or of the root user, listens there.
+pub fn connect(name: &str) -> Result<(RecordProducer, RecordConsumer), shm::Error> {
+    let (to_switch, to_client) = shm::connect_pair::<[u8], [u8]>(name)?;
+    Ok((to_switch.producer()?, to_client.consumer()?))
+}
+
+/// The switch's side of the lanes of a process.
+#[derive(Debug)]
+pub struct ProcessPort {
+    tx: RecordProducer,
+    rx: RecordConsumer,
+    buffers: Buffers,
+    since: Instant,
+}
+
+impl ProcessPort {
+    /// Gives each process that asks a pair of lanes with room for `capacity` packets, and gives the
+    /// switch the port. Ends when the switch has ended.
+    ///
+    /// # Errors
+    ///
+    /// If the system has no memory or descriptors left.
+    pub fn serve(
+        listener: &Listener,
+        capacity: usize,
+        attach: &channel::Sender<Attach>,
+    ) -> Result<(), shm::Error> {
+        loop {
+            // Room for so many packets of usual length.
+            let open = || Lane::<[u8]>::create((capacity * 256).max(4 * LONGEST + 4096));
+            let (to_switch, to_client) = (open()?, open()?);
+            let (rx, tx) = (to_switch.consumer()?, to_client.producer()?);
+            let client = listener.hand_out_pair(&to_switch, &to_client)?;
+            let buffers = Buffers::new(LONGEST);
+            let port: AnyPort = Box::new(Self { tx, rx, buffers, since: Instant::now() });
+            let name = client.process.map_or("process".into(), |id| format!("process {id}"));
+            if attach.send(Attach { name, port }).is_err() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn copy(buffers: &mut Buffers, record: &[u8]) -> Option<Frame> {
+        let mut frame = buffers.take();
+        frame.bytes_mut()?.get_mut(..record.len())?.copy_from_slice(record);
+        frame.set_len(record.len());
+        frame.set_ahead(0);
+        Some(frame)
+    }
+}
+
+impl Port for ProcessPort {
+    type Packet = Frame;
+
+    fn pull(&mut self, most: usize, into: &mut Vec<Frame>) {
+        for _ in 0..most {
+            match self.rx.try_pop() {
+                Ok(record) => into.extend(Self::copy(&mut self.buffers, &record)),
+                Err(TryPopError::Empty | TryPopError::Busy | TryPopError::Closed) => break,
+            }
+        }
+    }
+
+    fn push(&mut self, from: &mut VecDeque<Frame>) {
+        while let Some(frame) = from.pop_front() {
+            match self.tx.try_push(frame.ethernet()) {
+                Err(ClaimError::Full | ClaimError::Busy) => return from.push_front(frame),
+                // One that is too long is dropped, and so is one for a client that is gone.
+                _ => self.buffers.put(frame),
+            }
+        }
+    }
+}
+
+impl Sleepy for ProcessPort {
+    fn next(&mut self) -> Next<'_> {
+        Box::pin(async {
+            let record = self.rx.pop_async().await?;
+            Self::copy(&mut self.buffers, &record)
+        })
+    }
+
+    fn is_gone(&mut self) -> bool {
+        let peers = [self.rx.peer(), self.tx.peer()];
+        let is_gone = |peer: &Peer| matches!(peer, Peer::Left | Peer::Died);
+        let never_came = peers.contains(&Peer::Absent) && self.since.elapsed() > PATIENCE;
+        never_came || peers.iter().any(is_gone)
+    }
+}
+
+/// The client's side, for the clients of the paper.
+#[derive(Debug)]
+struct ProcessClient {
+    tx: RecordProducer,
+    rx: RecordConsumer,
+    buffers: Buffers,
+}
+
+impl Port for ProcessClient {
+    type Packet = Frame;
+
+    fn pull(&mut self, most: usize, into: &mut Vec<Frame>) {
+        for _ in 0..most {
+            let Ok(record) = self.rx.try_pop() else { break };
+            into.extend(ProcessPort::copy(&mut self.buffers, &record));
+        }
+    }
+
+    fn push(&mut self, from: &mut VecDeque<Frame>) {
+        while let Some(frame) = from.pop_front() {
+            match self.tx.try_push(&frame) {
+                Err(ClaimError::Full | ClaimError::Busy) => return from.push_front(frame),
+                _ => self.buffers.put(frame),
+            }
+        }
+    }
+}
+
+/// Sends requests and answers until `is_over`, as the clients of the paper do.
+pub fn exchange(
+    (tx, rx): (RecordProducer, RecordConsumer),
+    number: u32,
+    clients: u32,
+    batch: usize,
+    is_over: impl Fn() -> bool,
+) -> Tally {
+    let port = ProcessClient { tx, rx, buffers: Buffers::new(64) };
+    let mut client = Client::new(port, number, clients, batch);
+    client.introduce();
+    while !is_over() {
+        for _ in 0..100 {
+            if client.exchange() == 0 {
+                std::thread::yield_now();
+            }
+        }
+    }
+    client.tally()
+}
