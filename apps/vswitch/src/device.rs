@@ -1,8 +1,10 @@
 //! Ports that are network devices: TAP devices and interfaces, also in other network namespaces.
 //!
-//! Each port has two threads, which wait in the kernel and at the port's rings. So no device and no
+//! The switch's thread reads and writes a device itself ([`DevicePort`]), or two threads do, which
+//! have the other ends of the port's rings ([`Device::start`]). No call waits for the device, so no
 //! program behind it can stop the switch.
 
+use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
@@ -15,9 +17,9 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{Errno, read, write};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use rustix::time::Timespec;
-use vswitch_core::Frame;
+use vswitch_core::{Frame, Port};
 
-use crate::port::RingClient;
+use crate::port::{Next, RingClient, Sleepy};
 use crate::ring::{Receiving, Sending};
 
 /// Longest packet: jumbo frames; and what the kernel gives if it leaves segmentation to devices.
@@ -122,6 +124,78 @@ impl Device {
         named("read").spawn(move || receive(&reading, tx, Taken { returned, ahead, longest }))?;
         named("write").spawn(move || send(&file, rx, returning))?;
         Ok(())
+    }
+}
+
+/// A device that the switch's thread reads and writes itself: a packet needs no other thread.
+#[derive(Debug)]
+pub struct DevicePort {
+    device: Device,
+    /// Frames for use.
+    free: Vec<Frame>,
+    /// Whether packets may be there.
+    is_ready: bool,
+}
+
+impl From<Device> for DevicePort {
+    fn from(device: Device) -> Self {
+        Self { device, free: Vec::new(), is_ready: true }
+    }
+}
+
+impl Port for DevicePort {
+    type Packet = Frame;
+
+    fn pull(&mut self, most: usize, into: &mut Vec<Frame>) {
+        let Device { file, ahead, longest } = &self.device;
+        for _ in 0..most {
+            if !self.is_ready {
+                break;
+            }
+            let mut frame = self.free.pop().unwrap_or_else(|| Frame::new(*longest));
+            match read(file, frame.bytes_mut().expect("nobody else has it")) {
+                Ok(len) => {
+                    frame.set_len(len);
+                    frame.set_ahead(*ahead);
+                    into.push(frame);
+                }
+                Err(error) => {
+                    self.free.push(frame);
+                    self.is_ready = error == Errno::INTR;
+                }
+            }
+        }
+    }
+
+    fn push(&mut self, from: &mut VecDeque<Frame>) {
+        while let Some(mut frame) = from.pop_front() {
+            match write(&self.device.file, &frame) {
+                Err(Errno::AGAIN | Errno::NOBUFS) => return from.push_front(frame),
+                // Any other error is the device's: it is down, or the packet is too long for it.
+                _ if self.free.len() < RETURNED && frame.bytes_mut().is_some() => {
+                    self.free.push(frame);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Sleepy for DevicePort {
+    fn next(&mut self) -> Next<'_> {
+        Next::File(self.device.file.as_fd())
+    }
+
+    fn is_gone(&mut self) -> bool {
+        false
+    }
+
+    fn has_file(&self) -> bool {
+        true
+    }
+
+    fn set_ready(&mut self) {
+        self.is_ready = true;
     }
 }
 

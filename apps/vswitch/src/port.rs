@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
 use std::iter::from_fn;
+use std::os::fd::BorrowedFd;
 use std::pin::Pin;
 
 use corelane_report::Failure;
@@ -11,17 +12,33 @@ use vswitch_core::{Frame, Port};
 
 use crate::ring::{Receiving, Ring, Sending};
 
-/// A packet of a port, or the end of the port.
-pub type Next<'a> = Pin<Box<dyn Future<Output = Option<Frame>> + 'a>>;
+/// The next packet of a port.
+pub type NextPacket<'a> = Pin<Box<dyn Future<Output = Option<Frame>> + 'a>>;
+
+/// What the switch sleeps at.
+#[expect(missing_debug_implementations, reason = "futures have none")]
+pub enum Next<'a> {
+    /// The next packet. `None` if none will come. No packet is lost if the future is dropped.
+    Packet(NextPacket<'a>),
+    /// A file from which packets can be read.
+    File(BorrowedFd<'a>),
+}
 
 /// A port at which the switch can sleep.
 pub trait Sleepy: Port<Packet = Frame> + Send {
-    /// Waits for the next packet. `None` if none will come. No packet is lost if the future is
-    /// dropped.
+    /// What tells of the next packet.
     fn next(&mut self) -> Next<'_>;
 
     /// Whether the client is gone, and all its packets are pulled.
     fn is_gone(&mut self) -> bool;
+
+    /// Whether [`next`](Self::next) gives a file.
+    fn has_file(&self) -> bool {
+        false
+    }
+
+    /// Called when the port's file has packets: `pull` looks there only then.
+    fn set_ready(&mut self) {}
 }
 
 /// A port in a box.
@@ -77,7 +94,7 @@ impl Port for RingPort {
 
 impl Sleepy for RingPort {
     fn next(&mut self) -> Next<'_> {
-        Box::pin(self.rx.pop_async())
+        Next::Packet(Box::pin(self.rx.pop_async()))
     }
 
     fn is_gone(&mut self) -> bool {

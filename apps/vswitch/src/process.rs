@@ -103,10 +103,10 @@ impl Port for ProcessPort {
 
 impl Sleepy for ProcessPort {
     fn next(&mut self) -> Next<'_> {
-        Box::pin(async {
+        Next::Packet(Box::pin(async {
             let record = self.rx.pop_async().await?;
             Self::copy(&mut self.buffers, &record)
-        })
+        }))
     }
 
     fn is_gone(&mut self) -> bool {

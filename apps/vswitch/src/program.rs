@@ -14,8 +14,8 @@ use corelane::shm::Listener;
 use corelane_report::{Failure, Positive, duration, interrupt, parse, print};
 use serde::Serialize;
 use vswitch::capture::Capture;
-use vswitch::device::{Device, DeviceName, Kind};
-use vswitch::port::RingPort;
+use vswitch::device::{Device, DeviceName, DevicePort, Kind};
+use vswitch::port::{AnyPort, RingPort};
 use vswitch::process::{self, ProcessPort};
 use vswitch::ring::{self, Ring};
 use vswitch::switching::{Attach, PortReport, Running, run};
@@ -75,6 +75,11 @@ struct Cli {
     /// Send captures at the times of their packets, and not as fast as possible.
     #[arg(long)]
     real_time: bool,
+
+    /// Read and write each device in two threads of its own, with rings to the switch: for more
+    /// cores, if the switch's is busy.
+    #[arg(long)]
+    device_threads: bool,
 
     /// Let the kernel compute checksums and split long packets, also if all ports are devices.
     #[arg(long)]
@@ -163,11 +168,17 @@ fn switch(cli: &Cli) -> Result<ExitCode, Failure> {
     let taps = cli.tap.iter().map(|name| (name, Kind::Tap));
     for (name, kind) in taps.chain(cli.interface.iter().map(|name| (name, Kind::Interface))) {
         let device = Device::open(name, kind, offload)?;
-        let (port, client) = RingPort::pair(ring, cli.capacity.0)?;
-        let no_thread = |error| Failure::Run(format!("the system gives no thread: {error}"));
-        device.start(client).map_err(no_thread)?;
-        let port = Attach { name: name.to_string(), port: Box::new(port) };
-        let _ = attach.send(port);
+        let port: AnyPort = match cli.device_threads {
+            false => Box::new(DevicePort::from(device)),
+            true => {
+                let (port, client) = RingPort::pair(ring, cli.capacity.0)?;
+                let no_thread =
+                    |error| Failure::Run(format!("the system gives no thread: {error}"));
+                device.start(client).map_err(no_thread)?;
+                Box::new(port)
+            }
+        };
+        let _ = attach.send(Attach { name: name.to_string(), port });
     }
     let left = Arc::new(AtomicUsize::new(cli.capture.len()));
     let captures = cli.capture.iter().map(|text| {
@@ -209,7 +220,7 @@ fn switch(cli: &Cli) -> Result<ExitCode, Failure> {
         if cli.live {
             eprintln!("{}", table(ports));
         }
-    });
+    })?;
     // The ports are gone, so the threads of captures end.
     for thread in threads {
         let written = thread.join().expect("it does not panic");

@@ -1,19 +1,24 @@
 //! The switch's thread.
 
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use corelane::channel;
-use corelane_report::interrupt;
+use corelane_report::{Failure, interrupt};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::io::{read, write};
+use rustix::time::Timespec;
 use serde::Serialize;
 use vswitch_core::{Counters, Frame, Options, Switch};
 
-use crate::port::{AnyPort, Next};
+use crate::port::{AnyPort, Next, NextPacket};
 
 /// Turns without a packet after which the thread sleeps.
-const IDLE: u32 = 200;
+const IDLE: u32 = 30;
 /// Turns between two looks at the clock.
 const TURNS: u32 = 32;
 /// Time between two looks for clients that have gone, and for the end.
@@ -74,18 +79,27 @@ struct Known {
     counters: Arc<Counters>,
 }
 
-/// Forwards until the end. Returns what each port has carried.
+/// Forwards until the end, which comes at the latest when all clients have gone and no other can
+/// come. Returns what each port has carried.
+///
+/// # Errors
+///
+/// If the system has no descriptor left.
 pub fn run(
     running: &Running,
     attach: &channel::Receiver<Attach>,
     mut tell: impl FnMut(&[PortReport]),
-) -> Vec<PortReport> {
+) -> Result<Vec<PortReport>, Failure> {
+    let no_bell = |error| Failure::Run(format!("the system gives no descriptor: {error}"));
+    let bell = Bell::new().map_err(no_bell)?;
     let mut thread = Thread {
         switch: Switch::new(running.options),
         known: Vec::new(),
         attach,
         begin: Instant::now(),
         now: 0,
+        bell: Arc::new(bell),
+        is_complete: false,
     };
     let (mut idle, mut next_look, mut next_tell) = (0, Instant::now(), Instant::now());
     loop {
@@ -98,11 +112,13 @@ pub fn run(
                 std::hint::spin_loop();
             }
         }
+        thread.look_at_files();
         let now = thread.look_at_the_clock();
         if now >= next_look {
             next_look = now + LOOK;
             thread.look_for_changes();
-            if running.is_over(now, moved == 0 && !thread.switch.has_waiting()) {
+            let is_alone = thread.is_complete && thread.switch.ports().next().is_none();
+            if is_alone || running.is_over(now, moved == 0 && !thread.switch.has_waiting()) {
                 break;
             }
         }
@@ -118,7 +134,7 @@ pub fn run(
             }
         }
     }
-    thread.report()
+    Ok(thread.report())
 }
 
 impl Running {
@@ -137,6 +153,9 @@ struct Thread<'a> {
     begin: Instant,
     /// Milliseconds since the begin.
     now: u64,
+    bell: Arc<Bell>,
+    /// Whether no more ports will come.
+    is_complete: bool,
 }
 
 /// What ends a sleep.
@@ -145,6 +164,63 @@ enum Woken {
     Attach(Attach),
     /// A client has gone.
     Gone,
+    /// These devices have packets, or the time is over.
+    Files(Vec<usize>),
+}
+
+/// Files at which the thread sleeps.
+#[derive(Default)]
+struct Files<'a> {
+    numbers: Vec<usize>,
+    files: Vec<PollFd<'a>>,
+}
+
+impl<'a> Files<'a> {
+    /// Adds the file of a port, if it has one. Otherwise gives back what else there is.
+    fn add(&mut self, number: usize, next: Next<'a>) -> Option<NextPacket<'a>> {
+        match next {
+            Next::Packet(packet) => Some(packet),
+            Next::File(file) => {
+                self.numbers.push(number);
+                self.files.push(PollFd::from_borrowed_fd(file, PollFlags::IN));
+                None
+            }
+        }
+    }
+
+    /// Sleeps at the files, and at one more. Returns the ports of those that have something.
+    fn poll(&mut self, bell: Option<BorrowedFd<'a>>, most: Duration) -> Vec<usize> {
+        let bell = bell.map(|bell| PollFd::from_borrowed_fd(bell, PollFlags::IN));
+        self.files.extend(bell);
+        let most = Timespec { tv_sec: most.as_secs() as i64, tv_nsec: most.subsec_nanos().into() };
+        // A signal ends it too: then nothing is there.
+        let _ = poll(&mut self.files, Some(&most));
+        let ready = self.numbers.iter().zip(&self.files);
+        let ready = ready.filter(|(_, file)| !file.revents().is_empty());
+        let ready = ready.map(|(number, _)| *number).collect();
+        self.files.truncate(self.numbers.len());
+        ready
+    }
+}
+
+/// Wakes the thread out of `poll`.
+struct Bell(OwnedFd);
+
+impl Bell {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?))
+    }
+
+    /// Forgets earlier wake-ups.
+    fn clear(&self) {
+        let _ = read(&self.0, &mut [0; 8]);
+    }
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        let _ = write(&self.0, &1_u64.to_ne_bytes());
+    }
 }
 
 impl Thread<'_> {
@@ -154,6 +230,23 @@ impl Thread<'_> {
         now
     }
 
+    /// Finds out which devices have packets.
+    fn look_at_files(&mut self) {
+        let mut files = Files::default();
+        for (number, port) in self.switch.ports().filter(|(_, port)| port.has_file()) {
+            files.add(number, port.next());
+        }
+        if !files.numbers.is_empty() {
+            let ready = files.poll(None, Duration::ZERO);
+            self.set_ready(&ready);
+        }
+    }
+
+    fn set_ready(&mut self, numbers: &[usize]) {
+        let ports = self.switch.ports().filter(|(number, _)| numbers.contains(number));
+        ports.for_each(|(_, port)| port.set_ready());
+    }
+
     fn attach(&mut self, Attach { name, port }: Attach) {
         let (number, counters) = self.switch.attach(port);
         self.known.push(Known { name, number: Some(number), counters });
@@ -161,8 +254,14 @@ impl Thread<'_> {
 
     /// Takes new ports, and removes those whose clients have gone.
     fn look_for_changes(&mut self) {
-        while let Ok(attach) = self.attach.try_recv() {
-            self.attach(attach);
+        loop {
+            match self.attach.try_recv() {
+                Ok(attach) => self.attach(attach),
+                Err(error) => {
+                    self.is_complete = error.is_disconnected();
+                    break;
+                }
+            }
         }
         let gone =
             self.switch.ports().filter_map(|(number, port)| port.is_gone().then_some(number));
@@ -175,13 +274,13 @@ impl Thread<'_> {
 
     /// Sleeps until a packet or a port comes, a client goes, or the time is over.
     fn sleep(&mut self, most: Duration) {
-        let woken = first(&mut self.switch, self.attach, most);
+        let woken = first(&mut self.switch, self.attach, &self.bell, most);
         self.look_at_the_clock();
         match woken {
-            Some(Woken::Packet(number, packet)) => self.switch.take(number, packet, self.now),
-            Some(Woken::Attach(attach)) => self.attach(attach),
-            Some(Woken::Gone) => self.look_for_changes(),
-            None => {}
+            Woken::Packet(number, packet) => self.switch.take(number, packet, self.now),
+            Woken::Attach(attach) => self.attach(attach),
+            Woken::Gone => self.look_for_changes(),
+            Woken::Files(ready) => self.set_ready(&ready),
         }
     }
 
@@ -204,32 +303,39 @@ impl Thread<'_> {
     }
 }
 
-/// Sleeps at all ports. What comes to several of them at once stays in their queues.
+/// Sleeps at all ports. What comes to several of them at once stays there.
 fn first(
     switch: &mut Switch<AnyPort>,
     attach: &channel::Receiver<Attach>,
+    bell: &Arc<Bell>,
     most: Duration,
-) -> Option<Woken> {
-    let until = Instant::now() + most;
-    let (parker, unparker) = parking::pair();
-    let waker = Waker::from(unparker);
+) -> Woken {
+    bell.clear();
+    let waker = Waker::from(bell.clone());
     let mut context = Context::from_waker(&waker);
-    let mut ports: Vec<(usize, Next<'_>)> =
-        switch.ports().map(|(number, port)| (number, port.next())).collect();
-    let mut new = Box::pin(attach.recv_async());
-    loop {
-        for (number, next) in &mut ports {
+    let (mut files, mut packets) = (Files::default(), Vec::new());
+    for (number, port) in switch.ports() {
+        packets.extend(files.add(number, port.next()).map(|packet| (number, packet)));
+    }
+    let mut new = pin!(attach.recv_async());
+    let mut ready = Vec::new();
+    for looks in 0..2 {
+        for (number, next) in &mut packets {
             match next.as_mut().poll(&mut context) {
-                Poll::Ready(Some(packet)) => return Some(Woken::Packet(*number, packet)),
-                Poll::Ready(None) => return Some(Woken::Gone),
+                Poll::Ready(Some(packet)) => return Woken::Packet(*number, packet),
+                Poll::Ready(None) => return Woken::Gone,
                 Poll::Pending => {}
             }
         }
         if let Poll::Ready(Ok(attach)) = new.as_mut().poll(&mut context) {
-            return Some(Woken::Attach(attach));
+            return Woken::Attach(attach);
         }
-        if !parker.park_deadline(until) {
-            return None;
+        if looks == 0 {
+            ready = files.poll(Some(bell.0.as_fd()), most);
+            if !ready.is_empty() {
+                break;
+            }
         }
     }
+    Woken::Files(ready)
 }

@@ -163,7 +163,9 @@ impl<P: Port<Packet: Writable>> Client<P> {
         let mut packets = std::mem::take(&mut self.received);
         for mut packet in packets.drain(..) {
             let Header { from, answers, .. } = packet.header();
-            if answers {
+            if from as usize >= self.numbers.len() {
+                self.free.push(packet);
+            } else if answers {
                 self.awaited = self.awaited.saturating_sub(1);
                 self.free.push(packet);
             } else {
@@ -192,11 +194,11 @@ impl<P: Port<Packet: Writable>> Client<P> {
         self.port.pull(usize::MAX, &mut self.received);
         for packet in &self.received {
             let Header { to, from, number, .. } = packet.header();
-            if to != self.number || from == self.number {
+            let of_sender = self.numbers.get_mut(from as usize).filter(|_| from != self.number);
+            let Some([_, next]) = of_sender.filter(|_| to == self.number) else {
                 self.tally.misdirected += 1;
                 continue;
-            }
-            let [_, next] = &mut self.numbers[from as usize];
+            };
             match number.checked_sub(*next) {
                 Some(lost) => {
                     self.tally.lost += u64::from(lost);
