@@ -1,0 +1,95 @@
+//! HTTP/1 and the first bytes of HTTP/2.
+
+use httparse::{EMPTY_HEADER, Request, Status};
+
+use super::{App, Match, printable};
+use Match::{Is, More, No};
+
+/// What begins a connection of HTTP/2 without TLS.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n";
+/// Methods of HTTP, WebDAV and UPnP.
+const METHODS: [&str; 27] = [
+    "GET",
+    "POST",
+    "HEAD",
+    "PUT",
+    "DELETE",
+    "OPTIONS",
+    "CONNECT",
+    "TRACE",
+    "PATCH",
+    "PROPFIND",
+    "PROPPATCH",
+    "MKCOL",
+    "COPY",
+    "MOVE",
+    "LOCK",
+    "UNLOCK",
+    "SUBSCRIBE",
+    "UNSUBSCRIBE",
+    "NOTIFY",
+    "M-SEARCH",
+    "REPORT",
+    "MERGE",
+    "MKCALENDAR",
+    "SEARCH",
+    "PURGE",
+    "RPC_IN_DATA",
+    "RPC_OUT_DATA",
+];
+/// Headers of a request, at most. Behind them the host isn't found.
+const MOST_HEADERS: usize = 96;
+
+/// The beginning of a stream: a request, or an answer.
+pub(super) fn of_stream(head: &[u8]) -> Match {
+    if head.starts_with(PREFACE) || head.starts_with(b"HTTP/1.") {
+        return Is(App::named("http"));
+    }
+    if [PREFACE, b"HTTP/1."].iter().any(|whole| whole.starts_with(head)) {
+        return More(None);
+    }
+    let begins = |method: &&str| {
+        let method = method.as_bytes();
+        let common = method.len().min(head.len());
+        head[..common] == method[..common] && head.get(common).is_none_or(|&next| next == b' ')
+    };
+    if METHODS.iter().any(|method| begins(method)) { request(head) } else { No }
+}
+
+fn request(head: &[u8]) -> Match {
+    let line = head.split(|&byte| byte == b'\n').next().unwrap_or(head);
+    let is_whole = line.len() < head.len();
+    if is_whole && !line.windows(7).any(|part| part == b" HTTP/1") {
+        return No;
+    }
+    let mut headers = [EMPTY_HEADER; MOST_HEADERS];
+    let mut request = Request::new(&mut headers);
+    let ended = match request.parse(head) {
+        Ok(Status::Complete(_)) => true,
+        Ok(Status::Partial) => false,
+        // The request line was good, so the headers are odd.
+        Err(_) if is_whole => true,
+        Err(_) => return No,
+    };
+    let method = printable(request.method.unwrap_or_default().as_bytes());
+    let find = |name: &str| {
+        let mut found = request.headers.iter().filter(|header| !header.name.is_empty());
+        found.find(|header| header.name.eq_ignore_ascii_case(name))
+    };
+    match find("host").map(|header| printable(header.value.trim_ascii())) {
+        Some(host) => Is(App { method, ..App::with_host("http", host) }),
+        None if ended => Is(App { method, ..App::with_host("http", authority(&request)) }),
+        None => More(is_whole.then_some("http")),
+    }
+}
+
+/// The host of a request that names it in its target, as those to proxies.
+fn authority(request: &Request<'_, '_>) -> String {
+    let target = request.path.unwrap_or_default();
+    let host = match target.split_once("://") {
+        Some((_, rest)) => rest.split('/').next().unwrap_or_default(),
+        None if request.method == Some("CONNECT") => target,
+        None => "",
+    };
+    printable(host.as_bytes())
+}
