@@ -22,6 +22,9 @@
 //! ```
 
 mod app;
+#[cfg(test)]
+#[path = "../tests/build/mod.rs"]
+mod build;
 mod flow;
 #[cfg(target_os = "linux")]
 mod interface;

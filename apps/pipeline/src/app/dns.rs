@@ -95,8 +95,7 @@ fn is_usual(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._".contains(&byte)
 }
 
-/// A name without references, in small letters, with dots between its labels. Unusual bytes are
-/// written as in zone files.
+/// A name without references, with dots between its labels.
 fn name(rest: &mut Bytes<'_>) -> Option<String> {
     let mut name = String::new();
     loop {
@@ -111,14 +110,27 @@ fn name(rest: &mut Bytes<'_>) -> Option<String> {
         if !name.is_empty() {
             name.push('.');
         }
-        for &byte in rest.take(len)? {
-            match byte {
-                b'.' | b'\\' => name.extend(['\\', char::from(byte)]),
-                byte if byte.is_ascii_graphic() => name.push(byte.to_ascii_lowercase().into()),
-                byte => name.push_str(&format!("\\{byte:03}")),
+        label(rest.take(len)?, &mut name);
+    }
+}
+
+/// Appends a label: small letters of any script, and unusual bytes as in zone files.
+fn label(bytes: &[u8], name: &mut String) {
+    for chunk in bytes.utf8_chunks() {
+        for letter in chunk.valid().chars() {
+            match letter {
+                '.' | '\\' => name.extend(['\\', letter]),
+                _ if letter.is_ascii_graphic() => name.push(letter.to_ascii_lowercase()),
+                _ if letter.is_alphanumeric() => name.push(letter),
+                _ => escape(letter.encode_utf8(&mut [0; 4]).as_bytes(), name),
             }
         }
+        escape(chunk.invalid(), name);
     }
+}
+
+fn escape(bytes: &[u8], name: &mut String) {
+    bytes.iter().for_each(|byte| name.push_str(&format!("\\{byte:03}")));
 }
 
 /// The name that NetBIOS has written as two letters for each byte (RFC 1001 §14.1).

@@ -72,15 +72,20 @@ fn request(head: &[u8]) -> Match {
         Err(_) => return No,
     };
     let method = printable(request.method.unwrap_or_default().as_bytes());
-    let find = |name: &str| {
-        let mut found = request.headers.iter().filter(|header| !header.name.is_empty());
-        found.find(|header| header.name.eq_ignore_ascii_case(name))
-    };
-    match find("host").map(|header| printable(header.value.trim_ascii())) {
+    match host(head).map(printable) {
         Some(host) => Is(App { method, ..App::with_host("http", host) }),
         None if ended => Is(App { method, ..App::with_host("http", authority(&request)) }),
         None => More(is_whole.then_some("http")),
     }
+}
+
+/// The host that a whole line names. The parser keeps no headers of requests that it refuses.
+fn host(head: &[u8]) -> Option<&[u8]> {
+    let lines = head.split_inclusive(|&byte| byte == b'\n').skip(1);
+    lines.take_while(|line| !line.trim_ascii().is_empty()).find_map(|line| {
+        let (name, value) = line.strip_suffix(b"\n")?.split_at_checked(5)?;
+        name.eq_ignore_ascii_case(b"host:").then(|| value.trim_ascii())
+    })
 }
 
 /// The host of a request that names it in its target, as those to proxies.

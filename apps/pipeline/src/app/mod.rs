@@ -3,12 +3,13 @@
 mod dns;
 mod http;
 mod quic;
+mod rtp;
 mod signatures;
 mod tls;
 
-pub(crate) use quic::Quic;
-
 use crate::packet::Endpoint;
+use quic::Quic;
+use rtp::Rtp;
 
 /// The name of flows whose application isn't known.
 pub(crate) const UNKNOWN: &str = "unknown";
@@ -74,11 +75,26 @@ pub(crate) fn of_stream(heads: [&[u8]; 2], ends: [Endpoint; 2]) -> Match {
     ours.or(|| theirs)
 }
 
-/// A datagram. `quic` is what earlier datagrams of the flow have left.
-pub(crate) fn of_datagram(bytes: &[u8], ends: [Endpoint; 2], quic: &mut Option<Quic>) -> Match {
-    signatures::of_datagram(bytes, ends)
-        .or(|| dns::of_datagram(bytes, ends))
-        .or(|| quic::of_datagram(bytes, quic))
+/// What datagrams leave for those behind them.
+#[derive(Debug, Default)]
+pub(crate) struct Datagrams {
+    quic: Option<Quic>,
+    rtp: Rtp,
+}
+
+impl Datagrams {
+    /// A datagram between the ends `from` and `to`.
+    pub(crate) fn next(&mut self, bytes: &[u8], [from, to]: [Endpoint; 2]) -> Match {
+        signatures::of_datagram(bytes, [from, to])
+            .or(|| dns::of_datagram(bytes, [from, to]))
+            .or(|| quic::of_datagram(bytes, &mut self.quic))
+            .or(|| self.rtp.next(bytes, from))
+    }
+
+    /// Memory that they take, in bytes.
+    pub(crate) fn memory(&self) -> usize {
+        self.quic.as_ref().map_or(0, Quic::memory)
+    }
 }
 
 /// The application of a protocol that has neither streams nor datagrams.
@@ -133,3 +149,6 @@ impl<'a> Bytes<'a> {
         self.take(len.min(self.0.len())).map(Bytes)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,9 +15,8 @@ use super::{App, Bytes, Match, printable};
 use crate::flow::Head;
 use Match::{Is, More, No};
 
-/// A version of QUIC, and what its keys are made with.
+/// What the keys of a version are made with.
 struct Version {
-    number: usize,
     salt: [u8; 20],
     /// The labels of key, nonce and header protection.
     labels: [&'static str; 3],
@@ -26,35 +25,62 @@ struct Version {
 }
 
 const LABELS: [&str; 3] = ["quic key", "quic iv", "quic hp"];
+const V1: Version = Version {
+    salt: *b"\x38\x76\x2c\xf7\xf5\x59\x34\xb3\x4d\x17\x9a\xe6\xa4\xc8\x0c\xad\xcc\xbb\x7f\x0a",
+    labels: LABELS,
+    initial: 0,
+};
+const V2: Version = Version {
+    salt: *b"\x0d\xed\xe3\xde\xf7\x00\xa6\xdb\x81\x93\x81\xbe\x6e\x26\x9d\xcb\xf9\xbd\x2e\xd9",
+    labels: ["quicv2 key", "quicv2 iv", "quicv2 hp"],
+    initial: 1,
+};
+/// Drafts 29 to 32, and 23 to 28.
+const DRAFT_29: Version = Version {
+    salt: *b"\xaf\xbf\xec\x28\x99\x93\xd2\x4c\x9e\x97\x86\xf1\x9c\x61\x11\xe0\x43\x90\xa8\x99",
+    labels: LABELS,
+    initial: 0,
+};
+const DRAFT_23: Version = Version {
+    salt: *b"\xc3\xee\xf7\x12\xc7\x2e\xbb\x5a\x11\xa7\xd2\x43\x2b\xb4\x63\x65\xbe\xf9\xf5\x02",
+    labels: LABELS,
+    initial: 0,
+};
 
-/// Versions 1 and 2, and the last drafts that were deployed.
-const VERSIONS: [Version; 3] = [
-    Version {
-        number: 1,
-        salt: *b"\x38\x76\x2c\xf7\xf5\x59\x34\xb3\x4d\x17\x9a\xe6\xa4\xc8\x0c\xad\xcc\xbb\x7f\x0a",
-        labels: LABELS,
-        initial: 0,
-    },
-    Version {
-        number: 0x6b33_43cf,
-        salt: *b"\x0d\xed\xe3\xde\xf7\x00\xa6\xdb\x81\x93\x81\xbe\x6e\x26\x9d\xcb\xf9\xbd\x2e\xd9",
-        labels: ["quicv2 key", "quicv2 iv", "quicv2 hp"],
-        initial: 1,
-    },
-    Version {
-        number: 0xff00_001d,
-        salt: *b"\xaf\xbf\xec\x28\x99\x93\xd2\x4c\x9e\x97\x86\xf1\x9c\x61\x11\xe0\x43\x90\xa8\x99",
-        labels: LABELS,
-        initial: 0,
-    },
-];
+impl Version {
+    /// The version of this number, if its keys are known.
+    fn of(number: usize) -> Option<&'static Self> {
+        match number {
+            1 | 0xff00_0021 | 0xff00_0022 => Some(&V1),
+            0x6b33_43cf => Some(&V2),
+            0xff00_001d..=0xff00_0020 => Some(&DRAFT_29),
+            // The second is Facebook's.
+            0xff00_0017..=0xff00_001c | 0xface_b002 => Some(&DRAFT_23),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a number is that of a version: a known one, one of a draft or of Facebook, or one that
+/// is reserved to exercise negotiation.
+fn is_version(number: usize) -> bool {
+    let begins = |begin, digits: u32| number >> (32 - 4 * digits) == begin;
+    let is_reserved = number & 0x0f0f_0f0f == 0x0a0a_0a0a;
+    Version::of(number).is_some() || begins(0xff_0000, 6) || begins(0xfaceb, 5) || is_reserved
+}
 
 /// What a flow keeps between the datagrams of a handshake.
 #[derive(Debug)]
 pub(crate) struct Quic {
     keys: Keys,
     /// The stream of the handshake.
-    pub(crate) hello: Head,
+    hello: Head,
+}
+
+impl Quic {
+    pub(super) fn memory(&self) -> usize {
+        self.hello.memory()
+    }
 }
 
 /// The keys of a client's Initial packets.
@@ -108,12 +134,10 @@ fn long_header<'a>(rest: &mut Bytes<'a>) -> Option<Long<'a>> {
     let mut at = Bytes(&bytes[1..]);
     let number = at.number(4)?;
     let (destination, source) = (at.vector(1)?.0, at.vector(1)?.0);
-    // Version 0 lists versions. Those of drafts, and reserved ones, are QUIC, too.
-    let version = VERSIONS.iter().find(|version| version.number == number);
-    let is_named =
-        version.is_some() || number >> 8 == 0x00ff_0000 || number & 0x0f0f_0f0f == 0x0a0a_0a0a;
+    let version = Version::of(number);
+    // Version 0 lists the versions of a server.
     let is_list = number == 0 && !at.0.is_empty() && at.0.len() % 4 == 0;
-    if !(is_named || is_list) || destination.len() > 20 || source.len() > 20 {
+    if !(is_version(number) || is_list) || destination.len() > 20 || source.len() > 20 {
         return None;
     }
     let kind = first >> 4 & 3;

@@ -5,7 +5,7 @@ use crate::packet::Endpoint;
 use Match::{Is, More, No};
 
 /// Bytes that begin a stream of a protocol.
-const STREAMS: [(&str, &[u8]); 22] = [
+const STREAMS: [(&str, &[u8]); 25] = [
     ("bittorrent", b"\x13BitTorrent protocol"),
     ("ssh", b"SSH-2.0-"),
     ("ssh", b"SSH-1."),
@@ -22,6 +22,9 @@ const STREAMS: [(&str, &[u8]); 22] = [
     ("xmpp", b"<stream:stream"),
     ("xmpp", b"<?xml version='1.0'?><stream"),
     ("xmpp", b"<?xml version=\"1.0\"?><stream"),
+    ("xmpp", b"<iq "),
+    ("xmpp", b"<message "),
+    ("xmpp", b"<presence "),
     ("dnscrypt", b"r6fnvWj8"),
     ("redis", b"*1\r\n$4\r\nPING"),
     ("redis", b"*2\r\n$7\r\nCOMMAND"),
@@ -57,8 +60,9 @@ pub(super) fn of_stream(head: &[u8]) -> Match {
         [3, 0, 0, len, cotp, 0xe0 | 0xd0, ..] if usize::from(*cotp) + 5 == usize::from(*len) => {
             Is(App::named("rdp"))
         }
-        // A connection of MQTT.
-        [0x10, _, 0, 4, b'M', b'Q', b'T', b'T', ..] => Is(App::named("mqtt")),
+        // A connection of MQTT, and of its older version.
+        [0x10, _, 0, 4, b'M', b'Q', b'T', b'T', ..]
+        | [0x10, _, 0, 6, b'M', b'Q', b'I', b's', b'd', b'p', ..] => Is(App::named("mqtt")),
         // The first message of a client of PostgreSQL, and its request for TLS.
         [0, 0, _, _, 0, 3, 0, 0, b'u', b's', b'e', b'r', 0, ..]
         | [0, 0, 0, 8, 4, 0xd2, 0x16, 0x2f, ..] => Is(App::named("postgres")),
@@ -110,6 +114,7 @@ fn bittorrent(bytes: &[u8]) -> bool {
         b"d1:rd2:id20:",
         b"d2:ip6:",
         b"d1:eli20",
+        b"BT-SEARCH * HTTP/1.1",
         b"\x13BitTorrent protocol",
     ];
     let tracker = b"\0\0\x04\x17\x27\x10\x19\x80\0\0\0\0";

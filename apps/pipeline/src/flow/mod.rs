@@ -6,7 +6,7 @@ mod table;
 pub(crate) use head::{Head, LONGEST as LONGEST_HEAD};
 pub(crate) use table::{IDLE_NS, SHARDS, Shards};
 
-use crate::app::{self, App, Match, Quic, UNKNOWN};
+use crate::app::{self, App, Datagrams, Match, UNKNOWN};
 use crate::packet::{Endpoint, Packet, Tcp};
 use crate::report::FlowRecord;
 
@@ -49,7 +49,7 @@ struct Evidence {
     heads: [Head; 2],
     /// Where the streams begin, as far as it is known.
     begins: [Option<u32>; 2],
-    quic: Option<Quic>,
+    datagrams: Datagrams,
     looks: u32,
     /// The application if no more bytes come.
     tentative: Option<&'static str>,
@@ -125,7 +125,7 @@ impl Flow {
         let ends = [packet.way().0, packet.way().1];
         let found = match packet.segment.tcp {
             Some(tcp) => evidence.stream(packet.payload(), tcp, self.begins, direction, self.ends),
-            None => app::of_datagram(packet.payload(), ends, &mut evidence.quic),
+            None => evidence.datagrams.next(packet.payload(), ends),
         };
         self.app = evidence.concluded(found);
     }
@@ -252,7 +252,10 @@ impl Evidence {
     }
 
     fn memory(&self) -> usize {
-        let quic = self.quic.as_ref().map_or(0, |quic| quic.hello.memory());
-        size_of::<Self>() + self.heads.iter().map(Head::memory).sum::<usize>() + quic
+        let heads = self.heads.iter().map(Head::memory).sum::<usize>();
+        size_of::<Self>() + heads + self.datagrams.memory()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,7 +10,7 @@ use super::{Tally, transport};
 use crate::packet::Packet;
 
 /// Most bytes of packets that wait for the rest of their datagrams.
-const MOST_BYTES: usize = 16 << 20;
+pub(super) const MOST_BYTES: usize = 16 << 20;
 /// How long a datagram may wait for its rest, in nanoseconds of the capture's time.
 const LIFETIME_NS: u64 = 30_000_000_000;
 /// Bytes of a datagram, at most: more can't be named in the header of IP.
@@ -38,6 +38,8 @@ struct Datagram {
     len: Option<usize>,
     /// Pieces contradict each other. All fragments to come are malformed, too (RFC 5722).
     is_poisoned: bool,
+    /// A header of a fragment had a wrong checksum, which is counted already.
+    has_bad_checksum: bool,
     /// What it counts as.
     kept: usize,
 }
@@ -155,11 +157,20 @@ impl Fragments {
 impl Datagram {
     fn new(ip: Ip, first: &Piece) -> Self {
         let since_ns = first.packet.at_ns;
-        Self { ip, since_ns, pieces: Vec::new(), len: None, is_poisoned: false, kept: 0 }
+        Self {
+            ip,
+            since_ns,
+            pieces: Vec::new(),
+            len: None,
+            is_poisoned: false,
+            has_bad_checksum: false,
+            kept: 0,
+        }
     }
 
     /// Adds a piece in its place. Returns the number of packets that are malformed for it.
     fn add(&mut self, piece: Piece, ip: Ip, is_last: bool) -> u64 {
+        self.has_bad_checksum |= ip.has_bad_checksum;
         if self.is_poisoned {
             return 1;
         }
@@ -250,7 +261,7 @@ impl Datagram {
             tally.malformed += packets;
             return None;
         };
-        tally.bad_checksums += u64::from(is_bad);
+        tally.bad_checksums += u64::from(is_bad && !self.has_bad_checksum);
         let by_number = self.pieces.iter().map(|piece| &piece.packet);
         let first = by_number.clone().min_by_key(|packet| packet.number)?;
         let last = by_number.max_by_key(|packet| packet.number)?;

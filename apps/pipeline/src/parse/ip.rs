@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::ops::Range;
 
-use etherparse::{IpNumber, Ipv6ExtensionSlice, Ipv6ExtensionsSlice, LaxIpSlice};
+use etherparse::{IpNumber, Ipv4HeaderSlice, Ipv6FragmentHeaderSlice, Ipv6HeaderSlice};
 
 /// IP packets inside IP packets, at most.
 const NESTED: usize = 4;
@@ -49,65 +49,115 @@ impl Ip {
     }
 
     fn one(bytes: &[u8], at: usize, is_cut: bool) -> Option<Self> {
-        let (ip, stopped) = LaxIpSlice::from_slice(bytes.get(at..)?).ok()?;
-        let content = ip.payload();
-        // An extension header that is cut or makes no sense; or the wire had less than the header
-        // claims.
-        if stopped.is_some() || (content.incomplete && !is_cut) {
+        let packet = bytes.get(at..)?;
+        let (mut ip, claimed) = match packet.first()? >> 4 {
+            4 => Self::version_4(packet)?,
+            6 => Self::version_6(packet)?,
+            _ => return None,
+        };
+        ip.is_cut = claimed > packet.len();
+        // The wire had less than the header claims.
+        if ip.is_cut && !is_cut {
             return None;
         }
-        let start = content.payload.as_ptr() as usize - bytes.as_ptr() as usize;
-        let (has_bad_checksum, fragment) = match &ip {
-            LaxIpSlice::Ipv4(ip) => {
-                let header = ip.header();
-                let fragment = ip.is_payload_fragmented().then(|| Fragment {
-                    id: header.identification().into(),
-                    offset: usize::from(header.fragments_offset().value()) * 8,
-                    is_last: !header.more_fragments(),
-                });
-                (sum(header.slice()) != 0, fragment)
-            }
-            LaxIpSlice::Ipv6(ip) => (false, fragment_header(ip.extensions())),
-        };
-        Some(Self {
-            source: ip.source_addr(),
-            destination: ip.destination_addr(),
-            protocol: content.ip_number,
-            payload: start..start + content.payload.len(),
-            is_cut: content.incomplete,
-            has_bad_checksum,
-            fragment,
-        })
+        // Behind it, there is the padding of a link layer.
+        ip.payload.end = claimed.min(packet.len());
+        if ip.fragment.is_none() {
+            ip.look_through_extensions(packet)?;
+        }
+        ip.payload = at + ip.payload.start..at + ip.payload.end;
+        Some(ip)
     }
 
-    /// Of a datagram that is complete again: behind the extension headers that its first fragment
-    /// had behind the fragment header. `None` if they are malformed.
+    /// What the header says, and the length of the packet that it claims.
+    fn version_4(packet: &[u8]) -> Option<(Self, usize)> {
+        let header = Ipv4HeaderSlice::from_slice(packet).ok()?;
+        let len = header.slice().len();
+        let fragment = header.is_fragmenting_payload().then(|| Fragment {
+            id: header.identification().into(),
+            offset: usize::from(header.fragments_offset().value()) * 8,
+            is_last: !header.more_fragments(),
+        });
+        let claimed = match usize::from(header.total_len()) {
+            // A packet that the network interface was to split.
+            0 => packet.len(),
+            claimed if claimed < len => return None,
+            claimed => claimed,
+        };
+        let ip = Self {
+            source: header.source_addr().into(),
+            destination: header.destination_addr().into(),
+            protocol: header.protocol(),
+            payload: len..len,
+            is_cut: false,
+            has_bad_checksum: sum(header.slice()) != 0,
+            fragment,
+        };
+        Some((ip, claimed))
+    }
+
+    fn version_6(packet: &[u8]) -> Option<(Self, usize)> {
+        let header = Ipv6HeaderSlice::from_slice(packet).ok()?;
+        let len = header.slice().len();
+        let claimed = match usize::from(header.payload_length()) {
+            // A jumbogram, or a packet that the network interface was to split.
+            0 => packet.len(),
+            payload => len + payload,
+        };
+        let ip = Self {
+            source: header.source_addr().into(),
+            destination: header.destination_addr().into(),
+            protocol: header.next_header(),
+            payload: len..len,
+            is_cut: false,
+            has_bad_checksum: false,
+            fragment: None,
+        };
+        Some((ip, claimed))
+    }
+
+    /// Moves the begin of the payload behind the extension headers, up to that of a fragment: what
+    /// follows there is part of the datagram. (The crate's own walk goes on.) `None` if a header is
+    /// cut.
+    fn look_through_extensions(&mut self, packet: &[u8]) -> Option<()> {
+        loop {
+            let rest = packet.get(self.payload.clone())?;
+            let len = match self.protocol {
+                IpNumber::AUTHENTICATION_HEADER => 8 + 4 * usize::from(*rest.get(1)?),
+                _ if self.source.is_ipv4() => return Some(()),
+                IpNumber::IPV6_HEADER_HOP_BY_HOP
+                | IpNumber::IPV6_ROUTE_HEADER
+                | IpNumber::IPV6_DESTINATION_OPTIONS
+                | IpNumber::MOBILITY_HEADER => 8 + 8 * usize::from(*rest.get(1)?),
+                IpNumber::IPV6_FRAGMENTATION_HEADER => {
+                    let header = Ipv6FragmentHeaderSlice::from_slice(rest).ok()?;
+                    // On a whole packet it means nothing (RFC 6946).
+                    self.fragment = header.is_fragmenting_payload().then(|| Fragment {
+                        id: header.identification(),
+                        offset: usize::from(header.fragment_offset().value()) * 8,
+                        is_last: !header.more_fragments(),
+                    });
+                    header.slice().len()
+                }
+                _ => return Some(()),
+            };
+            self.protocol = IpNumber(*rest.first().filter(|_| len <= rest.len())?);
+            self.payload.start += len;
+            if self.fragment.is_some() {
+                return Some(());
+            }
+        }
+    }
+
+    /// Of a datagram that is complete again. Its first bytes may be extension headers, too. `None`
+    /// if they are malformed.
     pub(crate) fn reassembled(mut self, bytes: &[u8]) -> Option<Self> {
         self.payload = 0..bytes.len();
-        if self.source.is_ipv6() {
-            let (_, protocol, rest, stopped) =
-                Ipv6ExtensionsSlice::from_slice_lax(self.protocol, bytes);
-            if stopped.is_some() {
-                return None;
-            }
-            (self.protocol, self.payload) = (protocol, bytes.len() - rest.len()..bytes.len());
-        }
         (self.fragment, self.has_bad_checksum) = (None, false);
-        Some(self)
+        self.look_through_extensions(bytes)?;
+        // A fragment of a fragment.
+        self.fragment.is_none().then_some(self)
     }
-}
-
-/// The place of a fragment. A fragment header on a whole packet means nothing (RFC 6946).
-fn fragment_header(extensions: &Ipv6ExtensionsSlice<'_>) -> Option<Fragment> {
-    let header = extensions.clone().into_iter().find_map(|header| match header {
-        Ipv6ExtensionSlice::Fragment(header) if header.is_fragmenting_payload() => Some(header),
-        _ => None,
-    })?;
-    Some(Fragment {
-        id: header.identification(),
-        offset: usize::from(header.fragment_offset().value()) * 8,
-        is_last: !header.more_fragments(),
-    })
 }
 
 /// The checksum of these bytes: 0 if their own checksum, which is among them, is right.

@@ -22,6 +22,8 @@ pub(crate) fn carried(link: u32, bytes: &[u8]) -> Carried {
         9 => ppp(bytes, 0),
         // Raw IP.
         12 | 14 | 101 | 228 | 229 => Some(Ip(0)),
+        // Cisco's HDLC.
+        104 => typed(bytes, 2),
         // Linux cooked, versions 1 and 2.
         113 => typed(bytes, 14),
         276 => sll2(bytes),

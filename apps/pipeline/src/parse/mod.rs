@@ -79,3 +79,6 @@ impl Parser {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
