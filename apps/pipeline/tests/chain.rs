@@ -25,7 +25,7 @@ fn staged(packets: &Packets, settings: &Settings) -> Report {
 
 fn capture(frames: impl IntoIterator<Item = Vec<u8>>) -> Packets {
     let packet = |(n, frame)| Box::new(Packet::ethernet(n * 1_000_000, frame));
-    (0..).zip(frames).map(packet).collect()
+    (0_u64..).zip(frames).map(packet).collect()
 }
 
 /// The `n`-th client.
@@ -78,7 +78,7 @@ fn queues_threads_batches_and_waits_change_nothing() {
 
 #[test]
 fn lost_packets_are_counted() {
-    let packets: Packets = conversations().repeat(10);
+    let packets: Packets = (0..10).flat_map(|_| conversations()).collect();
     let settings = Settings { capacity: 1, batch: 1000, drops: true, ..Settings::default() };
     let report = staged(&packets, &settings);
     let seen: u64 = report.protocols.values().map(|total| total.packets).sum();
@@ -90,8 +90,8 @@ fn lost_packets_are_counted() {
 /// Packets of few conversations, so that they meet.
 fn frame() -> impl Strategy<Value = Vec<u8>> {
     let ends = || {
-        let ends = [CLIENT, SERVER, other(1), ([9; 4], 53), ([224, 0, 0, 251], 5353)];
-        (select(&ends), select(&ends))
+        let ends = || vec![CLIENT, SERVER, other(1), ([9; 4], 53), ([224, 0, 0, 251], 5353)];
+        (select(ends()), select(ends()))
     };
     let payload = prop_oneof![
         vec(any::<u8>(), 0..80),
