@@ -129,8 +129,10 @@ fn mutated() -> impl Strategy<Value = Packet> {
             let wire = bytes.len() as u32;
             bytes.truncate(cut.map_or(bytes.len(), |at: Index| at.index(bytes.len() + 1)));
             let at_ns = u64::from(at_s) * 1_000_000_000;
-            let packet = Packet { link, ..Packet::ethernet(at_ns, bytes) };
-            if is_told { Packet { wire, ..packet } } else { packet }
+            let mut packet = Packet::ethernet(at_ns, bytes);
+            packet.link = link;
+            packet.wire = if is_told { wire } else { packet.wire };
+            packet
         },
     )
 }
