@@ -9,6 +9,7 @@ use pipeline::{Named, Of, Packet, Report, Settings, json, run, run_inline};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
+use proptest::test_runner::FileFailurePersistence;
 
 use build::{ACK, CLIENT, End, FIN, SERVER, SYN, client_hello, fragment, question, tcp, udp};
 
@@ -99,7 +100,7 @@ fn frame() -> impl Strategy<Value = Vec<u8>> {
         Just(question("example.org")),
         Just(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n".to_vec()),
         Just([&[0xc0, 0, 0, 0, 1, 4, 1, 2, 3, 4, 0, 0, 40][..], &[7; 60]].concat()),
-        (0..120_usize).prop_map(|len| client_hello("example.org")[..len.min(90)].to_vec()),
+        (0..70_usize).prop_map(|len| client_hello("example.org")[..len].to_vec()),
     ]
     .boxed();
     let segment = (ends(), 0..200_u32, any::<u8>(), payload.clone());
@@ -137,8 +138,15 @@ fn mutated() -> impl Strategy<Value = Packet> {
     )
 }
 
+/// Failures are saved beside this file, and tried first in the next run.
+fn config() -> ProptestConfig {
+    let usual = ProptestConfig::default();
+    let persistence = FileFailurePersistence::WithSource("proptest-regressions");
+    ProptestConfig { failure_persistence: Some(Box::new(persistence)), ..usual }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     /// Each packet is in a flow, in a sum of other packets, or malformed; once.
     #[test]
