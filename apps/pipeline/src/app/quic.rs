@@ -276,3 +276,6 @@ fn tagged_host(bytes: &[u8]) -> Option<String> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests;

@@ -60,8 +60,9 @@ pub(super) fn of_stream(head: &[u8]) -> Match {
         [3, 0, 0, len, cotp, 0xe0 | 0xd0, ..] if usize::from(*cotp) + 5 == usize::from(*len) => {
             Is(App::named("rdp"))
         }
-        // A connection of MQTT, and of its older version.
+        // A connection of MQTT, whose length has one byte or two, and of its older version.
         [0x10, _, 0, 4, b'M', b'Q', b'T', b'T', ..]
+        | [0x10, _, _, 0, 4, b'M', b'Q', b'T', b'T', ..]
         | [0x10, _, 0, 6, b'M', b'Q', b'I', b's', b'd', b'p', ..] => Is(App::named("mqtt")),
         // The first message of a client of PostgreSQL, and its request for TLS.
         [0, 0, _, _, 0, 3, 0, 0, b'u', b's', b'e', b'r', 0, ..]
