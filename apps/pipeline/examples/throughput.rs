@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let files: Vec<_> = env::args_os().skip(1).collect();
     let mut captures = Captures::open(&files, || false)?;
     let packets: Vec<Packet> =
-        std::iter::from_fn(|| captures.next_packet()).map(|packet| *packet).collect();
+        std::iter::from_fn(|| captures.next_packet(&mut ())).map(|packet| *packet).collect();
     if packets.is_empty() {
         return Err("name captures that hold packets".into());
     }

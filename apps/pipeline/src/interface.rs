@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use std::ptr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use corelane_capture::Record;
 use rustix::io::Errno;
 use rustix::net::addr::{SocketAddrArg, SocketAddrLen, SocketAddrOpaque};
 use rustix::net::sockopt::{Timeout, set_socket_recv_buffer_size, set_socket_timeout};
@@ -14,7 +15,7 @@ use rustix::net::{
 };
 
 use crate::packet::Packet;
-use crate::source::Source;
+use crate::source::{Source, Spares};
 
 /// Bytes of a packet that are kept: all, unless the machine joins packets to larger ones.
 const MOST: usize = 1 << 16;
@@ -32,6 +33,8 @@ pub struct Interface {
     socket: OwnedFd,
     link: u32,
     stops: fn() -> bool,
+    /// Packets are received here, because their lengths aren't known before.
+    buffer: Vec<u8>,
     ahead: Option<Box<Packet>>,
 }
 
@@ -58,49 +61,52 @@ impl Interface {
         set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE)).map_err(refused)?;
         // Less memory loses packets sooner, and is no reason to stop.
         let _ = set_socket_recv_buffer_size(&socket, KERNEL_BUFFER);
-        Ok(Self { socket, link, stops, ahead: None })
+        let buffer = Vec::with_capacity(MOST);
+        Ok(Self { socket, link, stops, buffer, ahead: None })
     }
 
-    /// A packet, if one comes in time. `Err` if none can come any more.
-    fn receive(&self, flags: RecvFlags) -> Result<Option<Box<Packet>>, Errno> {
-        let mut bytes = Vec::with_capacity(MOST);
-        let flags = flags | RecvFlags::TRUNC;
-        let wire = match recv(&self.socket, rustix::buffer::spare_capacity(&mut bytes), flags) {
+    /// A packet, if one comes in time.
+    fn receive(
+        &mut self,
+        flags: RecvFlags,
+        spares: &mut impl Spares,
+    ) -> Result<Option<Box<Packet>>, Errno> {
+        self.buffer.clear();
+        let room = rustix::buffer::spare_capacity(&mut self.buffer);
+        let wire = match recv(&self.socket, room, flags | RecvFlags::TRUNC) {
             // The length on the wire, of which the buffer may hold less.
             Ok((_, len)) => len as u32,
             Err(Errno::AGAIN | Errno::INTR) => return Ok(None),
             Err(error) => return Err(error),
         };
-        bytes.shrink_to_fit();
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let at_ns = since.as_nanos().try_into().unwrap_or(u64::MAX);
-        let link = self.link;
-        Ok(Some(Box::new(Packet { bytes, wire, at_ns, digits: 9, link, ..Packet::default() })))
+        let mut packet = spares.take().unwrap_or_default();
+        packet.bytes.clear();
+        packet.bytes.extend_from_slice(&self.buffer);
+        packet.describe(
+            &Record { at_ns: Some(at_ns), digits: 9, bytes: wire, link: self.link },
+            at_ns,
+        );
+        Ok(Some(packet))
     }
 }
 
 impl Source for Interface {
-    fn next_packet(&mut self) -> Option<Box<Packet>> {
-        loop {
-            if (self.stops)() {
-                return None;
+    fn next_packet(&mut self, spares: &mut impl Spares) -> Option<Box<Packet>> {
+        while !(self.stops)() {
+            if self.ahead.is_some() {
+                return self.ahead.take();
             }
-            match self
-                .ahead
-                .take()
-                .map_or_else(|| self.receive(RecvFlags::empty()), |p| Ok(Some(p)))
-            {
-                Ok(None) => {}
-                Ok(packet) => return packet,
-                // The interface is gone, or down.
-                Err(_) => return None,
-            }
+            // An error means that the interface is gone, or down.
+            self.ahead = self.receive(RecvFlags::empty(), spares).ok()?;
         }
+        None
     }
 
     fn is_ready(&mut self) -> bool {
         if self.ahead.is_none() {
-            self.ahead = self.receive(RecvFlags::DONTWAIT).unwrap_or_default();
+            self.ahead = self.receive(RecvFlags::DONTWAIT, &mut ()).unwrap_or_default();
         }
         self.ahead.is_some()
     }

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::packet::Packet;
-use crate::source::Source;
+use crate::source::{Source, Spares};
 
 /// Longer gaps between packets are shortened to this.
 pub const LONGEST_GAP: Duration = Duration::from_secs(1);
@@ -38,9 +38,9 @@ impl<S: Source> Replay<S> {
     }
 
     /// When the next packet is due.
-    fn look(&mut self) -> Option<Instant> {
+    fn look(&mut self, spares: &mut impl Spares) -> Option<Instant> {
         if self.ahead.is_none() {
-            let mut packet = self.source.next_packet()?;
+            let mut packet = self.source.next_packet(spares)?;
             let due = match self.last {
                 None => Instant::now(),
                 Some((last, captured_ns)) => {
@@ -58,8 +58,8 @@ impl<S: Source> Replay<S> {
 }
 
 impl<S: Source> Source for Replay<S> {
-    fn next_packet(&mut self) -> Option<Box<Packet>> {
-        let due = self.look()?;
+    fn next_packet(&mut self, spares: &mut impl Spares) -> Option<Box<Packet>> {
+        let due = self.look(spares)?;
         loop {
             let left = due.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -76,6 +76,6 @@ impl<S: Source> Source for Replay<S> {
     }
 
     fn is_ready(&mut self) -> bool {
-        self.look().is_none_or(|due| due <= Instant::now())
+        self.look(&mut ()).is_none_or(|due| due <= Instant::now())
     }
 }

@@ -13,7 +13,9 @@ use crate::packet::Packet;
 /// A source of packets.
 pub trait Source: Send {
     /// The next packet, in the order of the capture. Waits until there is one. `None` at the end.
-    fn next_packet(&mut self) -> Option<Box<Packet>>;
+    ///
+    /// A source that makes packets may ask `spares` for one that is no longer needed.
+    fn next_packet(&mut self, spares: &mut impl Spares) -> Option<Box<Packet>>;
 
     /// Whether the next packet needn't be waited for. If it must, the packets before it are handed
     /// on.
@@ -22,9 +24,22 @@ pub trait Source: Send {
     }
 }
 
+/// Packets that have gone through all stages, whose memory can be used again.
+pub trait Spares {
+    /// One of them.
+    fn take(&mut self) -> Option<Box<Packet>>;
+}
+
+/// None.
+impl Spares for () {
+    fn take(&mut self) -> Option<Box<Packet>> {
+        None
+    }
+}
+
 /// Packets in memory.
 impl Source for vec::IntoIter<Box<Packet>> {
-    fn next_packet(&mut self) -> Option<Box<Packet>> {
+    fn next_packet(&mut self, _: &mut impl Spares) -> Option<Box<Packet>> {
         self.next()
     }
 }
@@ -84,8 +99,8 @@ fn is_compressed(path: &Path) -> bool {
 }
 
 impl Source for Captures {
-    fn next_packet(&mut self) -> Option<Box<Packet>> {
-        let mut packet = Box::<Packet>::default();
+    fn next_packet(&mut self, spares: &mut impl Spares) -> Option<Box<Packet>> {
+        let mut packet = spares.take().unwrap_or_default();
         while let Some((name, reader)) = self.files.front_mut() {
             if (self.stops)() {
                 return None;
