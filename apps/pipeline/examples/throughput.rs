@@ -8,7 +8,7 @@ use std::error::Error;
 use std::time::Instant;
 
 use corelane::line_ring::LineRing;
-use pipeline::{Captures, Of, Packet, Report, Settings, Source, run, run_inline};
+use pipeline::{Captures, Of, Packet, Parcel, Report, Settings, Source, run, run_inline};
 
 /// Packets of a measurement, at least. The captures are repeated.
 const PACKETS: usize = 1_000_000;
@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let copies = PACKETS.div_ceil(packets.len());
     let all =
         || (0..copies).flat_map(|_| packets.iter().cloned().map(Box::new)).collect::<Vec<_>>();
-    let measure = |name: &str, run: &dyn Fn(Vec<Box<Packet>>) -> Report| {
+    let measure = |name: &str, run: &dyn Fn(Vec<Parcel>) -> Report| {
         let rounds = (0..ROUNDS).map(|_| {
             let packets = all();
             let begin = Instant::now();

@@ -14,7 +14,7 @@ use rustix::net::{
     AddressFamily, RecvFlags, SocketFlags, SocketType, bind, eth, netdevice, recv, socket_with,
 };
 
-use crate::packet::Packet;
+use crate::packet::Parcel;
 use crate::source::{Source, Spares};
 
 /// Bytes of a packet that are kept: all, unless the machine joins packets to larger ones.
@@ -35,7 +35,7 @@ pub struct Interface {
     stops: fn() -> bool,
     /// Packets are received here, because their lengths aren't known before.
     buffer: Vec<u8>,
-    ahead: Option<Box<Packet>>,
+    ahead: Option<Parcel>,
 }
 
 impl Interface {
@@ -70,7 +70,7 @@ impl Interface {
         &mut self,
         flags: RecvFlags,
         spares: &mut impl Spares,
-    ) -> Result<Option<Box<Packet>>, Errno> {
+    ) -> Result<Option<Parcel>, Errno> {
         self.buffer.clear();
         let room = rustix::buffer::spare_capacity(&mut self.buffer);
         let wire = match recv(&self.socket, room, flags | RecvFlags::TRUNC) {
@@ -93,7 +93,7 @@ impl Interface {
 }
 
 impl Source for Interface {
-    fn next_packet(&mut self, spares: &mut impl Spares) -> Option<Box<Packet>> {
+    fn next_packet(&mut self, spares: &mut impl Spares) -> Option<Parcel> {
         while !(self.stops)() {
             if self.ahead.is_some() {
                 return self.ahead.take();

@@ -40,7 +40,7 @@ mod stages;
 #[cfg(target_os = "linux")]
 pub use interface::Interface;
 pub use output::{csv, document, json};
-pub use packet::Packet;
+pub use packet::{Packet, Parcel};
 pub use queues::{Named, Of, Queues};
 pub use replay::{LONGEST_GAP, Replay};
 pub use report::{FlowRecord, MOST_LISTED, Report, Total};

@@ -6,6 +6,9 @@ use std::time::Instant;
 
 use corelane_capture::Record;
 
+/// A packet on its way. It is one word, so that all queues take it.
+pub type Parcel = Box<Packet>;
+
 /// A packet. Stages hand it on by ownership, so its bytes are never copied.
 #[derive(Debug, Clone, Default)]
 pub struct Packet {

@@ -6,15 +6,15 @@ use corelane::{
     BoxedConsumer, BoxedProducer, Built, Config, Consumer, Producer, Queue, line_ring::LineRing,
 };
 
-use crate::packet::Packet;
+use crate::packet::Parcel;
 use crate::report::FlowRecord;
 
 /// Makes the queues between the stages.
 pub trait Queues {
     /// The sending side of a queue of packets.
-    type PacketProducer: Producer<Item = Box<Packet>> + Send;
+    type PacketProducer: Producer<Item = Parcel> + Send;
     /// Its receiving side.
-    type PacketConsumer: Consumer<Item = Box<Packet>> + Send;
+    type PacketConsumer: Consumer<Item = Parcel> + Send;
     /// The sending side of a queue of flows.
     type FlowProducer: Producer<Item = Box<FlowRecord>> + Send;
     /// Its receiving side.
@@ -45,14 +45,14 @@ impl<Q> Default for Of<Q> {
     }
 }
 
-impl<Q: Queue<Box<Packet>> + Queue<Box<FlowRecord>>> Queues for Of<Q> {
-    type PacketProducer = <Q as Queue<Box<Packet>>>::Producer;
-    type PacketConsumer = <Q as Queue<Box<Packet>>>::Consumer;
+impl<Q: Queue<Parcel> + Queue<Box<FlowRecord>>> Queues for Of<Q> {
+    type PacketProducer = <Q as Queue<Parcel>>::Producer;
+    type PacketConsumer = <Q as Queue<Parcel>>::Consumer;
     type FlowProducer = <Q as Queue<Box<FlowRecord>>>::Producer;
     type FlowConsumer = <Q as Queue<Box<FlowRecord>>>::Consumer;
 
     fn packets(&self, capacity: usize) -> Built<Self::PacketProducer, Self::PacketConsumer> {
-        <Q as Queue<Box<Packet>>>::with(Config::new(capacity))
+        <Q as Queue<Parcel>>::with(Config::new(capacity))
     }
 
     fn flows(&self, capacity: usize) -> Built<Self::FlowProducer, Self::FlowConsumer> {
@@ -65,15 +65,18 @@ impl<Q: Queue<Box<Packet>> + Queue<Box<FlowRecord>>> Queues for Of<Q> {
 pub struct Named {
     /// The queue's id, as `lane list` has it.
     pub id: &'static str,
-    packets: fn(Config) -> Built<BoxedProducer<Box<Packet>>, BoxedConsumer<Box<Packet>>>,
-    flows: fn(Config) -> Built<BoxedProducer<Box<FlowRecord>>, BoxedConsumer<Box<FlowRecord>>>,
+    packets: Maker<Parcel>,
+    flows: Maker<Box<FlowRecord>>,
 }
 
+/// Makes a queue whose handles are in boxes.
+type Maker<T> = fn(Config) -> Built<BoxedProducer<T>, BoxedConsumer<T>>;
+
 impl Named {
-    fn of<Q: Queue<Box<Packet>> + Queue<Box<FlowRecord>> + 'static>() -> Self {
+    fn of<Q: Queue<Parcel> + Queue<Box<FlowRecord>> + 'static>() -> Self {
         Self {
-            id: <Q as Queue<Box<Packet>>>::INFO.id,
-            packets: <Q as Queue<Box<Packet>>>::boxed,
+            id: <Q as Queue<Parcel>>::INFO.id,
+            packets: <Q as Queue<Parcel>>::boxed,
             flows: <Q as Queue<Box<FlowRecord>>>::boxed,
         }
     }
@@ -102,8 +105,8 @@ impl Named {
 }
 
 impl Queues for Named {
-    type PacketProducer = BoxedProducer<Box<Packet>>;
-    type PacketConsumer = BoxedConsumer<Box<Packet>>;
+    type PacketProducer = BoxedProducer<Parcel>;
+    type PacketConsumer = BoxedConsumer<Parcel>;
     type FlowProducer = BoxedProducer<Box<FlowRecord>>;
     type FlowConsumer = BoxedConsumer<Box<FlowRecord>>;
 

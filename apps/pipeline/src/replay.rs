@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::packet::Packet;
+use crate::packet::Parcel;
 use crate::source::{Source, Spares};
 
 /// Longer gaps between packets are shortened to this.
@@ -21,7 +21,7 @@ pub struct Replay<S> {
     speed: f64,
     stops: fn() -> bool,
     /// The next packet, whose time has not come.
-    ahead: Option<Box<Packet>>,
+    ahead: Option<Parcel>,
     /// When the last packet was due, and when it was captured.
     last: Option<(Instant, u64)>,
 }
@@ -58,7 +58,7 @@ impl<S: Source> Replay<S> {
 }
 
 impl<S: Source> Source for Replay<S> {
-    fn next_packet(&mut self, spares: &mut impl Spares) -> Option<Box<Packet>> {
+    fn next_packet(&mut self, spares: &mut impl Spares) -> Option<Parcel> {
         let due = self.look(spares)?;
         loop {
             let left = due.saturating_duration_since(Instant::now());

@@ -79,7 +79,7 @@ impl FlowRecord {
 
 /// Flows in the order of their first packets, for a heap that gives the last one.
 #[derive(Debug)]
-struct ByNumber(Box<FlowRecord>);
+struct ByNumber(FlowRecord);
 
 impl PartialEq for ByNumber {
     fn eq(&self, other: &Self) -> bool {
@@ -135,7 +135,7 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    pub(crate) fn add(&mut self, flow: Box<FlowRecord>) {
+    pub(crate) fn add(&mut self, flow: FlowRecord) {
         self.flows += 1;
         self.protocols.entry(flow.app).or_default().add(1, flow.packets, flow.bytes);
         self.first.push(ByNumber(flow));
@@ -156,7 +156,7 @@ impl Collector {
             malformed: tally.malformed,
             bad_checksums: tally.bad_checksums,
             protocols,
-            flows: first.into_sorted_vec().into_iter().map(|ByNumber(flow)| *flow).collect(),
+            flows: first.into_sorted_vec().into_iter().map(|ByNumber(flow)| flow).collect(),
             unlisted,
             ..Report::default()
         }

@@ -8,14 +8,14 @@ use std::vec;
 
 use corelane_capture::{CaptureError, Reader};
 
-use crate::packet::Packet;
+use crate::packet::Parcel;
 
 /// A source of packets.
 pub trait Source: Send {
     /// The next packet, in the order of the capture. Waits until there is one. `None` at the end.
     ///
     /// A source that makes packets may ask `spares` for one that is no longer needed.
-    fn next_packet(&mut self, spares: &mut impl Spares) -> Option<Box<Packet>>;
+    fn next_packet(&mut self, spares: &mut impl Spares) -> Option<Parcel>;
 
     /// Whether the next packet needn't be waited for. If it must, the packets before it are handed
     /// on.
@@ -27,19 +27,19 @@ pub trait Source: Send {
 /// Packets that have gone through all stages, whose memory can be used again.
 pub trait Spares {
     /// One of them.
-    fn take(&mut self) -> Option<Box<Packet>>;
+    fn take(&mut self) -> Option<Parcel>;
 }
 
 /// None.
 impl Spares for () {
-    fn take(&mut self) -> Option<Box<Packet>> {
+    fn take(&mut self) -> Option<Parcel> {
         None
     }
 }
 
 /// Packets in memory.
-impl Source for vec::IntoIter<Box<Packet>> {
-    fn next_packet(&mut self, _: &mut impl Spares) -> Option<Box<Packet>> {
+impl Source for vec::IntoIter<Parcel> {
+    fn next_packet(&mut self, _: &mut impl Spares) -> Option<Parcel> {
         self.next()
     }
 }
@@ -99,7 +99,7 @@ fn is_compressed(path: &Path) -> bool {
 }
 
 impl Source for Captures {
-    fn next_packet(&mut self, spares: &mut impl Spares) -> Option<Box<Packet>> {
+    fn next_packet(&mut self, spares: &mut impl Spares) -> Option<Parcel> {
         let mut packet = spares.take().unwrap_or_default();
         while let Some((name, reader)) = self.files.front_mut() {
             if (self.stops)() {

@@ -5,7 +5,7 @@ mod build;
 
 use corelane::line_ring::LineRing;
 use corelane::wait::Strategy as Wait;
-use pipeline::{Named, Of, Packet, Report, Settings, json, run, run_inline};
+use pipeline::{Named, Of, Packet, Parcel, Report, Settings, json, run, run_inline};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -13,7 +13,7 @@ use proptest::test_runner::FileFailurePersistence;
 
 use build::{ACK, CLIENT, End, FIN, SERVER, SYN, client_hello, fragment, question, tcp, udp};
 
-type Packets = Vec<Box<Packet>>;
+type Packets = Vec<Parcel>;
 
 fn inline(packets: &Packets) -> Report {
     run_inline(&mut packets.clone().into_iter())

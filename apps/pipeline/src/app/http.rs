@@ -53,7 +53,7 @@ pub(super) fn of_stream(head: &[u8]) -> Match {
         let common = method.len().min(head.len());
         head[..common] == method[..common] && head.get(common).is_none_or(|&next| next == b' ')
     };
-    if METHODS.iter().any(|method| begins(method)) { request(head) } else { No }
+    if METHODS.iter().any(begins) { request(head) } else { No }
 }
 
 fn request(head: &[u8]) -> Match {

@@ -41,12 +41,12 @@ impl Shards {
     }
 
     /// Adds a packet to its flow. Appends the flows that are over to `out`.
-    pub(crate) fn take(&mut self, packet: &Packet, out: &mut Vec<Box<FlowRecord>>) {
+    pub(crate) fn take(&mut self, packet: &Packet, out: &mut Vec<FlowRecord>) {
         self.parts[packet.segment.shard / self.threads].take(packet, out);
     }
 
     /// Ends all flows.
-    pub(crate) fn finish(&mut self, out: &mut Vec<Box<FlowRecord>>) {
+    pub(crate) fn finish(&mut self, out: &mut Vec<FlowRecord>) {
         self.parts.iter_mut().for_each(|part| part.finish(out));
     }
 
@@ -71,7 +71,7 @@ struct Part {
 }
 
 impl Part {
-    fn take(&mut self, packet: &Packet, out: &mut Vec<Box<FlowRecord>>) {
+    fn take(&mut self, packet: &Packet, out: &mut Vec<FlowRecord>) {
         self.expire(packet.at_ns, out);
         let key = packet.segment.key;
         if self.find(&key).is_none_or(|flow| flow.is_over(packet)) {
@@ -101,7 +101,7 @@ impl Part {
     }
 
     /// Moves a flow to those of which both ends have sent something, if it isn't there.
-    fn answered(&mut self, key: Key, out: &mut Vec<Box<FlowRecord>>) {
+    fn answered(&mut self, key: Key, out: &mut Vec<FlowRecord>) {
         let Some(flow) = self.one_way.remove(&key) else { return };
         if self.two_way.len() == MOST_TWO_WAY {
             self.end_oldest(|part| &mut part.two_way, out);
@@ -128,7 +128,7 @@ impl Part {
         }
     }
 
-    fn end(&mut self, key: &Key, out: &mut Vec<Box<FlowRecord>>) {
+    fn end(&mut self, key: &Key, out: &mut Vec<FlowRecord>) {
         if let Some(flow) = self.two_way.remove(key).or_else(|| self.one_way.remove(key)) {
             self.ended(key, flow, out);
         }
@@ -137,23 +137,23 @@ impl Part {
     fn end_oldest(
         &mut self,
         of: impl Fn(&mut Self) -> &mut LinkedHashMap<Key, Flow>,
-        out: &mut Vec<Box<FlowRecord>>,
+        out: &mut Vec<FlowRecord>,
     ) {
         if let Some((key, flow)) = of(self).pop_front() {
             self.ended(&key, flow, out);
         }
     }
 
-    fn ended(&mut self, key: &Key, flow: Flow, out: &mut Vec<Box<FlowRecord>>) {
+    fn ended(&mut self, key: &Key, flow: Flow, out: &mut Vec<FlowRecord>) {
         if flow.buffered() > 0 {
             self.buffered -= flow.buffered();
             self.buffering.remove(key);
         }
-        out.push(Box::new(flow.record()));
+        out.push(flow.record());
     }
 
     /// Ends the flows that have been idle for too long.
-    fn expire(&mut self, now_ns: u64, out: &mut Vec<Box<FlowRecord>>) {
+    fn expire(&mut self, now_ns: u64, out: &mut Vec<FlowRecord>) {
         let is_idle = |(_, flow): (&Key, &Flow)| flow.is_idle(now_ns);
         while self.one_way.front().is_some_and(is_idle) {
             self.end_oldest(|part| &mut part.one_way, out);
@@ -163,7 +163,7 @@ impl Part {
         }
     }
 
-    fn finish(&mut self, out: &mut Vec<Box<FlowRecord>>) {
+    fn finish(&mut self, out: &mut Vec<FlowRecord>) {
         while !self.one_way.is_empty() {
             self.end_oldest(|part| &mut part.one_way, out);
         }

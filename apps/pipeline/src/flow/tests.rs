@@ -22,7 +22,7 @@ fn timed(frames: impl IntoIterator<Item = (u64, Vec<u8>)>) -> Vec<FlowRecord> {
     shards.finish(&mut over);
     assert_eq!(shards.kept(), (0, 0));
     over.sort_by_key(|flow| flow.number);
-    over.into_iter().map(|flow| *flow).collect()
+    over
 }
 
 fn is_client(flow: &FlowRecord) -> bool {

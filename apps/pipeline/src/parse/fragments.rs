@@ -7,7 +7,7 @@ use hashlink::LinkedHashMap;
 
 use super::ip::{Fragment, Ip};
 use super::{Tally, transport};
-use crate::packet::Packet;
+use crate::packet::{Packet, Parcel};
 
 /// Most bytes of packets that wait for the rest of their datagrams.
 pub(super) const MOST_BYTES: usize = 16 << 20;
@@ -47,7 +47,7 @@ struct Datagram {
 /// A fragment.
 #[derive(Debug)]
 struct Piece {
-    packet: Box<Packet>,
+    packet: Parcel,
     payload: Range<usize>,
     offset: usize,
     is_cut: bool,
@@ -67,7 +67,7 @@ impl Piece {
 pub(super) enum Kept {
     Waits,
     /// It was the last one missing.
-    Whole(Box<Packet>),
+    Whole(Parcel),
     /// It is malformed, and so are others that were kept: their number.
     Malformed(u64),
 }
@@ -83,10 +83,10 @@ impl Fragments {
     /// Keeps a fragment.
     pub(super) fn keep(
         &mut self,
-        packet: Box<Packet>,
+        packet: Parcel,
         ip: Ip,
         tally: &mut Tally,
-        out: &mut Vec<Box<Packet>>,
+        out: &mut Vec<Parcel>,
     ) -> Kept {
         let Some(Fragment { id, offset, is_last }) = ip.fragment else { return Kept::Malformed(1) };
         let (payload, is_cut) = (ip.payload.clone(), ip.is_cut);
@@ -115,7 +115,7 @@ impl Fragments {
     }
 
     /// Gives up datagrams that have waited too long.
-    pub(super) fn expire(&mut self, now_ns: u64, tally: &mut Tally, out: &mut Vec<Box<Packet>>) {
+    pub(super) fn expire(&mut self, now_ns: u64, tally: &mut Tally, out: &mut Vec<Parcel>) {
         let is_old = |datagram: &Datagram| now_ns.abs_diff(datagram.since_ns) > LIFETIME_NS;
         while self.waiting.front().is_some_and(|(_, oldest)| is_old(oldest)) {
             self.give_up_oldest(tally, out);
@@ -123,19 +123,19 @@ impl Fragments {
     }
 
     /// Gives up all datagrams.
-    pub(super) fn finish(&mut self, tally: &mut Tally, out: &mut Vec<Box<Packet>>) {
+    pub(super) fn finish(&mut self, tally: &mut Tally, out: &mut Vec<Parcel>) {
         while !self.waiting.is_empty() {
             self.give_up_oldest(tally, out);
         }
     }
 
-    fn make_room(&mut self, cost: usize, tally: &mut Tally, out: &mut Vec<Box<Packet>>) {
+    fn make_room(&mut self, cost: usize, tally: &mut Tally, out: &mut Vec<Parcel>) {
         while self.bytes + cost > MOST_BYTES && !self.waiting.is_empty() {
             self.give_up_oldest(tally, out);
         }
     }
 
-    fn give_up_oldest(&mut self, tally: &mut Tally, out: &mut Vec<Box<Packet>>) {
+    fn give_up_oldest(&mut self, tally: &mut Tally, out: &mut Vec<Parcel>) {
         let Some((_, datagram)) = self.waiting.pop_front() else { return };
         self.bytes -= datagram.kept;
         out.extend(datagram.beginning(tally));
@@ -233,14 +233,14 @@ impl Datagram {
     }
 
     /// The datagram as one packet. `None` if what is in it is malformed.
-    fn joined(self, tally: &mut Tally) -> Option<Box<Packet>> {
+    fn joined(self, tally: &mut Tally) -> Option<Parcel> {
         let bytes: Vec<u8> = self.pieces.iter().flat_map(Piece::bytes).copied().collect();
         self.as_packet(bytes, false, tally)
     }
 
     /// The beginning of a datagram whose rest is missing: it tells the flow. Without it nothing
     /// does.
-    fn beginning(self, tally: &mut Tally) -> Option<Box<Packet>> {
+    fn beginning(self, tally: &mut Tally) -> Option<Parcel> {
         let first = self.pieces.first().filter(|piece| piece.offset == 0);
         match first.map(|piece| piece.bytes().to_vec()) {
             Some(bytes) => self.as_packet(bytes, true, tally),
@@ -254,7 +254,7 @@ impl Datagram {
         }
     }
 
-    fn as_packet(&self, bytes: Vec<u8>, is_cut: bool, tally: &mut Tally) -> Option<Box<Packet>> {
+    fn as_packet(&self, bytes: Vec<u8>, is_cut: bool, tally: &mut Tally) -> Option<Parcel> {
         let (packets, wire) = self.totals();
         let ip = Ip { is_cut, ..self.ip.clone() }.reassembled(&bytes);
         let Some((mut segment, is_bad)) = ip.and_then(|ip| transport::parse(&ip, &bytes)) else {

@@ -7,7 +7,7 @@ mod transport;
 
 use std::collections::BTreeMap;
 
-use crate::packet::Packet;
+use crate::packet::Parcel;
 use crate::report::Total;
 use fragments::{Fragments, Kept};
 use ip::Ip;
@@ -38,7 +38,7 @@ pub(crate) struct Parser {
 impl Parser {
     /// Parses `packet`, and appends what belongs to flows to `out`: the packet, a datagram that is
     /// now complete, or fragments whose rest is missing.
-    pub(crate) fn take(&mut self, packet: Box<Packet>, out: &mut Vec<Box<Packet>>) {
+    pub(crate) fn take(&mut self, packet: Parcel, out: &mut Vec<Parcel>) {
         self.fragments.expire(packet.at_ns, &mut self.tally, out);
         match link::carried(packet.link, &packet.bytes) {
             Carried::Ip(at) => self.internet(packet, at, out),
@@ -48,11 +48,11 @@ impl Parser {
     }
 
     /// Gives up waiting for fragments.
-    pub(crate) fn finish(&mut self, out: &mut Vec<Box<Packet>>) {
+    pub(crate) fn finish(&mut self, out: &mut Vec<Parcel>) {
         self.fragments.finish(&mut self.tally, out);
     }
 
-    fn internet(&mut self, mut packet: Box<Packet>, at: usize, out: &mut Vec<Box<Packet>>) {
+    fn internet(&mut self, mut packet: Parcel, at: usize, out: &mut Vec<Parcel>) {
         let Some(ip) = Ip::parse(&packet.bytes, at, packet.is_cut()) else {
             self.tally.malformed += 1;
             return;

@@ -4,14 +4,15 @@ use etherparse::{IpNumber, PacketBuilder};
 
 use super::*;
 use crate::build::{CLIENT, SERVER, SYN, fragment, ip_payload, tcp, udp};
+use crate::packet::{Packet, Parcel};
 
 /// All packets through a parser: what it hands on, and its tally.
-fn parsed(frames: impl IntoIterator<Item = Vec<u8>>) -> (Vec<Box<Packet>>, Tally) {
+fn parsed(frames: impl IntoIterator<Item = Vec<u8>>) -> (Vec<Parcel>, Tally) {
     let packets = frames.into_iter().map(|bytes| Packet::ethernet(0, bytes));
     parsed_packets(packets)
 }
 
-fn parsed_packets(packets: impl IntoIterator<Item = Packet>) -> (Vec<Box<Packet>>, Tally) {
+fn parsed_packets(packets: impl IntoIterator<Item = Packet>) -> (Vec<Parcel>, Tally) {
     let (mut parser, mut out) = (Parser::default(), Vec::new());
     for (packet, number) in packets.into_iter().zip(0..) {
         parser.take(Box::new(Packet { number, ..packet }), &mut out);

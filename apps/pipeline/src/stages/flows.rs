@@ -8,7 +8,7 @@ use hdrhistogram::Histogram;
 use super::Settings;
 use super::progress::{Counters, count};
 use crate::flow::Shards;
-use crate::packet::Packet;
+use crate::packet::Parcel;
 use crate::report::FlowRecord;
 
 /// A thread that adds packets to their flows.
@@ -25,8 +25,8 @@ const LARGEST_SPARE: usize = 1 << 14;
 
 impl<C, P, F> Flows<'_, C, P, F>
 where
-    C: Consumer<Item = Box<Packet>>,
-    P: Producer<Item = Box<Packet>>,
+    C: Consumer<Item = Parcel>,
+    P: Producer<Item = Parcel>,
     F: Producer<Item = Box<FlowRecord>>,
 {
     /// Returns how long packets took, if they had a time to be here.
@@ -50,7 +50,7 @@ where
             }
             if !over.is_empty() {
                 // The merging thread ends before this one only if it panics, which ends all.
-                let _ = self.to_merge.push_all(over.drain(..));
+                let _ = self.to_merge.push_all(over.drain(..).map(Box::new));
                 self.to_merge.flush();
             }
             if is_end {

@@ -5,7 +5,7 @@ use corelane::{Consumer, Producer};
 use super::Settings;
 use super::outlet::Outlet;
 use super::progress::count;
-use crate::packet::Packet;
+use crate::packet::Parcel;
 use crate::source::{Source, Spares};
 
 /// The packets that the threads of flows give back.
@@ -21,8 +21,8 @@ impl<C> Default for Used<C> {
     }
 }
 
-impl<C: Consumer<Item = Box<Packet>>> Spares for Used<C> {
-    fn take(&mut self) -> Option<Box<Packet>> {
+impl<C: Consumer<Item = Parcel>> Spares for Used<C> {
+    fn take(&mut self) -> Option<Parcel> {
         let queues = self.queues.len();
         (0..queues).find_map(|n| {
             let turn = (self.turn + n) % queues;
@@ -40,8 +40,8 @@ pub(super) fn input<C, P>(
     mut outlet: Outlet<'_, P>,
     settings: &Settings,
 ) where
-    C: Consumer<Item = Box<Packet>>,
-    P: Producer<Item = Box<Packet>>,
+    C: Consumer<Item = Parcel>,
+    P: Producer<Item = Parcel>,
 {
     let (mut number, mut batch) = (0, Vec::with_capacity(settings.batch));
     loop {

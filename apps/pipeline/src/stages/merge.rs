@@ -19,7 +19,7 @@ pub(super) fn merge<C: Consumer<Item = Box<FlowRecord>>>(
     let mut next = Instant::now() + TICK;
     loop {
         match inbox.pop_deadline(next) {
-            Ok(flow) => collector.add(flow),
+            Ok(flow) => collector.add(*flow),
             Err(TryPopError::Closed) => return collector,
             Err(_) => {}
         }

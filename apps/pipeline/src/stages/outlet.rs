@@ -6,7 +6,7 @@ use corelane::{Producer, TryPushError, wait};
 
 use super::Settings;
 use super::progress::{Counters, count};
-use crate::packet::Packet;
+use crate::packet::Parcel;
 
 /// The sending side of a queue of packets.
 pub(super) struct Outlet<'a, P> {
@@ -15,9 +15,9 @@ pub(super) struct Outlet<'a, P> {
     pub(super) counters: &'a Counters,
 }
 
-impl<P: Producer<Item = Box<Packet>>> Outlet<'_, P> {
+impl<P: Producer<Item = Parcel>> Outlet<'_, P> {
     /// Sends all packets, or as many as there is room for.
-    pub(super) fn send(&mut self, packets: &mut Vec<Box<Packet>>) {
+    pub(super) fn send(&mut self, packets: &mut Vec<Parcel>) {
         let packets = packets.drain(..);
         match self.settings.drops {
             true => packets.for_each(|packet| self.try_send(packet)),
@@ -27,7 +27,7 @@ impl<P: Producer<Item = Box<Packet>>> Outlet<'_, P> {
         self.tx.flush();
     }
 
-    fn try_send(&mut self, mut packet: Box<Packet>) {
+    fn try_send(&mut self, mut packet: Parcel) {
         loop {
             match self.tx.try_push(packet) {
                 Ok(()) => return,

@@ -5,7 +5,7 @@ use corelane::{Consumer, Producer, wait};
 use super::Settings;
 use super::outlet::Outlet;
 use crate::flow::Shards;
-use crate::packet::Packet;
+use crate::packet::Parcel;
 use crate::parse::{Parser, Tally};
 
 /// Parses packets, and sends each one to the thread that has its flow.
@@ -15,8 +15,8 @@ pub(super) fn parse<C, P>(
     settings: &Settings,
 ) -> Tally
 where
-    C: Consumer<Item = Box<Packet>>,
-    P: Producer<Item = Box<Packet>>,
+    C: Consumer<Item = Parcel>,
+    P: Producer<Item = Parcel>,
 {
     let (mut parser, mut batch, mut parsed) = (Parser::default(), Vec::new(), Vec::new());
     let mut split: Vec<Vec<_>> = outlets.iter().map(|_| Vec::new()).collect();
