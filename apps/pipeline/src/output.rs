@@ -152,8 +152,9 @@ pub fn document(report: &Report) -> Document {
         "{packets} packets, {bytes} bytes; {dropped} dropped, {malformed} malformed, {bad_checksums} with a wrong checksum"
     );
     document.fact(Media::ALL, "packets", counts);
-    document.add(Block::Table(protocols(report)));
-    document.add(Block::Table(flows(report)));
+    let tables = [protocols(report), flows(report)];
+    let tables = tables.into_iter().filter(|table| !table.rows.is_empty());
+    tables.for_each(|table| document.add(Block::Table(table)));
     if report.unlisted.flows > 0 {
         let text = format!("{} more flows are counted and not listed.", report.unlisted.flows);
         document.add(Block::Paragraph(text));

@@ -1,9 +1,10 @@
 //! Where packets come from.
 
 use std::collections::VecDeque;
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::vec;
 
 use corelane_capture::{CaptureError, Reader};
@@ -47,48 +48,65 @@ impl Source for vec::IntoIter<Parcel> {
 /// The packets of files, one file after the other.
 #[derive(Debug)]
 pub struct Captures {
-    files: VecDeque<(String, Reader<'static>)>,
+    /// Files that are read later.
+    paths: VecDeque<PathBuf>,
+    current: Option<(String, Reader<'static>)>,
     /// Says when to stop early.
     stops: fn() -> bool,
     last_ns: u64,
     faults: Vec<String>,
 }
 
+/// The path that stands for standard input.
+const STANDARD: &str = "-";
+
 impl Captures {
-    /// Opens `files`, of which `-` is standard input, and reads their headers. `stops` is asked
-    /// before each packet whether to end.
+    /// The packets of the files at `paths`, of which `-` is standard input. `stops` is asked before
+    /// each packet whether to end.
     ///
     /// # Errors
     ///
-    /// One line that names the file that can't be read, and why.
-    pub fn open<P: AsRef<Path>>(files: &[P], stops: fn() -> bool) -> Result<Self, String> {
-        let open = |path: &P| {
-            let path = path.as_ref();
-            let name = path.display().to_string();
-            let reader = contents(path).map_err(|error| format!("can't read {name}: {error}"))?;
-            match Reader::new(reader) {
-                Ok(reader) => Ok((name, reader)),
-                Err(CaptureError::NoCapture) if is_compressed(path) => {
-                    Err(format!("can't read {name}: it is compressed; run `gunzip` on it first"))
-                }
-                Err(error) => Err(format!("can't read {name}: {error}")),
-            }
-        };
-        let files = files.iter().map(open).collect::<Result<_, _>>()?;
-        Ok(Self { files, stops, last_ns: 0, faults: Vec::new() })
+    /// One line that names the file that can't be read or is no capture, and why.
+    pub fn open<P: AsRef<Path>>(paths: &[P], stops: fn() -> bool) -> Result<Self, String> {
+        let paths: VecDeque<_> = paths.iter().map(|path| path.as_ref().to_owned()).collect();
+        // Each is opened twice: there may be more of them than a process may have open.
+        for path in paths.iter().filter(|path| path.as_os_str() != STANDARD) {
+            reader(path)?;
+        }
+        Ok(Self { paths, current: None, stops, last_ns: 0, faults: Vec::new() })
     }
 
     /// What was wrong with files whose packets were read up to there: a line for each.
     pub fn faults(&self) -> &[String] {
         &self.faults
     }
+
+    /// The file that is read now, if it isn't the end.
+    fn current(&mut self) -> Option<&mut (String, Reader<'static>)> {
+        while self.current.is_none() {
+            let path = self.paths.pop_front()?;
+            match reader(&path) {
+                Ok(reader) => self.current = Some((path.display().to_string(), reader)),
+                Err(fault) => self.faults.push(fault),
+            }
+        }
+        self.current.as_mut()
+    }
 }
 
-fn contents(path: &Path) -> io::Result<Box<dyn Read + Send>> {
-    match path.as_os_str().as_encoded_bytes() {
-        b"-" => Ok(Box::new(io::stdin())),
-        _ => Ok(Box::new(File::open(path)?)),
-    }
+/// A reader that has read the header of a file, or a line that says why it can't.
+fn reader(path: &Path) -> Result<Reader<'static>, String> {
+    let refused = |reason: &dyn Display| format!("can't read {}: {reason}", path.display());
+    let source: Box<dyn Read + Send> = match path.as_os_str() == STANDARD {
+        true => Box::new(io::stdin()),
+        false => Box::new(File::open(path).map_err(|error| refused(&error))?),
+    };
+    Reader::new(source).map_err(|error| match error {
+        CaptureError::NoCapture if is_compressed(path) => {
+            refused(&"it is compressed; run `gunzip` on it first")
+        }
+        error => refused(&error),
+    })
 }
 
 /// Whether a file begins as those of gzip.
@@ -101,21 +119,20 @@ fn is_compressed(path: &Path) -> bool {
 impl Source for Captures {
     fn next_packet(&mut self, spares: &mut impl Spares) -> Option<Parcel> {
         let mut packet = spares.take().unwrap_or_default();
-        while let Some((name, reader)) = self.files.front_mut() {
-            if (self.stops)() {
-                return None;
-            }
-            match reader.read(&mut packet.bytes) {
+        while !(self.stops)() {
+            let (name, reader) = self.current()?;
+            let fault = match reader.read(&mut packet.bytes) {
                 Ok(Some(record)) => {
                     // A packet without a time has that of the one before.
                     self.last_ns = record.at_ns.unwrap_or(self.last_ns);
                     packet.describe(&record, self.last_ns);
                     return Some(packet);
                 }
-                Ok(None) => {}
-                Err(error) => self.faults.push(format!("{name}: {error}")),
-            }
-            self.files.pop_front();
+                Ok(None) => None,
+                Err(error) => Some(format!("{name}: {error}")),
+            };
+            self.faults.extend(fault);
+            self.current = None;
         }
         None
     }

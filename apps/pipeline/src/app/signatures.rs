@@ -119,7 +119,12 @@ fn bittorrent(bytes: &[u8]) -> bool {
         b"\x13BitTorrent protocol",
     ];
     let tracker = b"\0\0\x04\x17\x27\x10\x19\x80\0\0\0\0";
+    // uTP's first packet: type 4, version 1, number 1, and nothing to acknowledge.
+    let connects = matches!(bytes, [0x41, 0..=2, ..])
+        && (20..=40).contains(&bytes.len())
+        && bytes[16..20] == [0, 1, 0, 0];
     begins.iter().any(|begin| bytes.starts_with(begin))
+        || connects
         || (bytes.len() == 16 && bytes.starts_with(tracker))
 }
 
