@@ -73,7 +73,10 @@ impl Captures {
         for path in paths.iter().filter(|path| path.as_os_str() != STANDARD) {
             reader(path)?;
         }
-        Ok(Self { paths, current: None, stops, last_ns: 0, faults: Vec::new() })
+        let mut captures = Self { paths, current: None, stops, last_ns: 0, faults: Vec::new() };
+        // Standard input can be opened only once.
+        captures.current();
+        captures.faults.pop().map_or(Ok(captures), Err)
     }
 
     /// What was wrong with files whose packets were read up to there: a line for each.

@@ -131,8 +131,9 @@ fn bad_input_gets_one_line_that_says_what_to_change() {
     fs::write(&packed, [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]).expect("a new file");
     let file = path(&file);
     let missing = path(folder.path()).to_string() + "/missing";
-    let cases: [(&[&str], &[&str]); 17] = [
+    let cases: [(&[&str], &[&str]); 18] = [
         (&[], &["FILE"]),
+        (&["-"], &["read -", "no pcap"]),
         (&[&missing], &["missing", "No such file"]),
         (&[path(&empty)], &["empty", "no pcap"]),
         (&[path(&packed)], &["packed", "gunzip"]),

@@ -95,6 +95,7 @@ fn ppp(bytes: &[u8], mut at: usize) -> Option<Carried> {
     }
     Some(match word(bytes, at)? {
         0x0021 | 0x0057 => Ip(at + 2),
+        0x0281 | 0x0283 => return mpls(bytes, at + 2),
         _ => Other("ppp"),
     })
 }
