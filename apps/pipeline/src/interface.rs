@@ -11,7 +11,8 @@ use rustix::io::Errno;
 use rustix::net::addr::{SocketAddrArg, SocketAddrLen, SocketAddrOpaque};
 use rustix::net::sockopt::{Timeout, set_socket_recv_buffer_size, set_socket_timeout};
 use rustix::net::{
-    AddressFamily, RecvFlags, SocketFlags, SocketType, bind, eth, netdevice, recv, socket_with,
+    AddressFamily, RecvFlags, SocketAddrAny, SocketFlags, SocketType, bind, eth, netdevice,
+    recvfrom, socket_with,
 };
 
 use crate::packet::Parcel;
@@ -32,6 +33,7 @@ const RAW_IP: u32 = 101;
 pub struct Interface {
     socket: OwnedFd,
     link: u32,
+    is_loopback: bool,
     stops: fn() -> bool,
     /// Packets are received here, because their lengths aren't known before.
     buffer: Vec<u8>,
@@ -52,7 +54,7 @@ impl Interface {
             Errno::NODEV => format!("there is no interface {name}; `ip link` lists them"),
             error => format!("can't listen at {name}: {error}"),
         };
-        let link = link_type(name)?;
+        let (link, is_loopback) = link_type(name)?;
         let (family, kind) = (AddressFamily::PACKET, SocketType::RAW);
         // Without a protocol the socket gets nothing before it is bound.
         let socket = socket_with(family, kind, SocketFlags::CLOEXEC, None).map_err(refused)?;
@@ -62,7 +64,7 @@ impl Interface {
         // Less memory loses packets sooner, and is no reason to stop.
         let _ = set_socket_recv_buffer_size(&socket, KERNEL_BUFFER);
         let buffer = Vec::with_capacity(MOST);
-        Ok(Self { socket, link, stops, buffer, ahead: None })
+        Ok(Self { socket, link, is_loopback, stops, buffer, ahead: None })
     }
 
     /// A packet, if one comes in time.
@@ -73,9 +75,10 @@ impl Interface {
     ) -> Result<Option<Parcel>, Errno> {
         self.buffer.clear();
         let room = rustix::buffer::spare_capacity(&mut self.buffer);
-        let wire = match recv(&self.socket, room, flags | RecvFlags::TRUNC) {
+        let wire = match recvfrom(&self.socket, room, flags | RecvFlags::TRUNC) {
+            Ok((_, _, Some(from))) if self.is_loopback && is_outgoing(&from) => return Ok(None),
             // The length on the wire, of which the buffer may hold less.
-            Ok((_, len)) => len as u32,
+            Ok((_, len, _)) => len as u32,
             Err(Errno::AGAIN | Errno::INTR) => return Ok(None),
             Err(error) => return Err(error),
         };
@@ -112,18 +115,33 @@ impl Source for Interface {
     }
 }
 
-/// What begins the packets of an interface, by the number of its hardware type.
-fn link_type(name: &str) -> Result<u32, String> {
+/// What begins the packets of an interface, by the number of its hardware type; and whether it is
+/// the loopback.
+fn link_type(name: &str) -> Result<(u32, bool), String> {
     let path = format!("/sys/class/net/{name}/type");
     let kind = fs::read_to_string(&path).ok().filter(|_| !name.contains('/'));
     match kind.as_deref().map(str::trim) {
-        // Ethernet, and the loopback, whose addresses are zeros.
-        Some("1" | "772") => Ok(ETHERNET),
+        Some("1") => Ok((ETHERNET, false)),
+        // Its addresses are zeros.
+        Some("772") => Ok((ETHERNET, true)),
         // Tunnels: PPP, IP in IP, 6in4, GRE, none.
-        Some("512" | "768" | "769" | "776" | "778" | "65534") => Ok(RAW_IP),
+        Some("512" | "768" | "769" | "776" | "778" | "65534") => Ok((RAW_IP, false)),
         Some(other) => Err(format!("{name} has link type {other}; choose an Ethernet interface")),
         None => Err(format!("there is no interface {name}; `ip link` lists them")),
     }
+}
+
+/// Whether a packet is on its way out. On the loopback it comes in again.
+fn is_outgoing(from: &SocketAddrAny) -> bool {
+    /// The kind of the packet in `sockaddr_ll`: where it is, and its value.
+    const KIND_AT: usize = 10;
+    const OUTGOING: u8 = 4;
+    let is_kind = |address: *const SocketAddrOpaque, len: SocketAddrLen| {
+        // SAFETY: the byte is within the length of the address.
+        KIND_AT < len as usize && unsafe { *address.cast::<u8>().add(KIND_AT) } == OUTGOING
+    };
+    // SAFETY: the closure reads within the length.
+    unsafe { from.with_sockaddr(is_kind) }
 }
 
 /// The address of all packets of an interface: `sockaddr_ll` of packet(7).

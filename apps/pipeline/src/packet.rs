@@ -41,7 +41,8 @@ impl Packet {
     pub(crate) fn describe(&mut self, record: &Record, at_ns: u64) {
         (self.wire, self.at_ns) = (record.bytes, at_ns);
         (self.digits, self.link) = (record.digits, record.link);
-        self.due = None;
+        // Of an earlier use.
+        (self.due, self.segment) = (None, Segment::default());
     }
 
     /// Whether the capture holds fewer bytes than the wire had.

@@ -2,9 +2,9 @@
 
 use std::marker::PhantomData;
 
-use corelane::{
-    BoxedConsumer, BoxedProducer, Built, Config, Consumer, Producer, Queue, line_ring::LineRing,
-};
+use corelane::line_ring::LineRing;
+use corelane::mc_ring_sane::McRingSane;
+use corelane::{BoxedConsumer, BoxedProducer, Built, Config, Consumer, Producer, Queue};
 
 use crate::packet::Parcel;
 use crate::report::FlowRecord;
@@ -100,6 +100,8 @@ impl Named {
             (relaxed $items:ident $id:ident: $queue:ty) => {};
         }
         corelane::for_each_queue!(add);
+        // Not in the registry, because it has a thread of its own. It is one of those in the paper.
+        all.push(Self::of::<McRingSane>());
         all
     }
 }
