@@ -37,7 +37,7 @@ const METHODS: [&str; 27] = [
     "RPC_IN_DATA",
     "RPC_OUT_DATA",
 ];
-/// Headers of a request, at most. Behind them the host isn't found.
+/// Headers that the parser takes, at most.
 const MOST_HEADERS: usize = 96;
 
 /// The beginning of a stream: a request, or an answer.

@@ -236,7 +236,8 @@ fn handshake(mut frames: Bytes<'_>, hello: &mut Head) -> Option<()> {
             kind @ (2 | 3) => {
                 let (_largest, _delay) = (varint(&mut frames)?, varint(&mut frames)?);
                 let ranges = varint(&mut frames)?;
-                let numbers = 1 + 2 * ranges + if kind == 3 { 3 } else { 0 };
+                let numbers =
+                    ranges.saturating_mul(2).saturating_add(if kind == 3 { 4 } else { 1 });
                 (0..numbers).try_for_each(|_| varint(&mut frames).map(drop))?;
             }
             6 => {

@@ -6,6 +6,8 @@ mod table;
 pub(crate) use head::{Head, LONGEST as LONGEST_HEAD};
 pub(crate) use table::{IDLE_NS, SHARDS, Shards};
 
+use etherparse::IpNumber;
+
 use crate::app::{self, App, Datagrams, Match, UNKNOWN};
 use crate::packet::{Endpoint, Packet, Tcp};
 use crate::report::FlowRecord;
@@ -115,17 +117,20 @@ impl Flow {
                 self.begins[direction] = Some(tcp.sequence.wrapping_add(1));
             }
         }
-        if packet.payload().is_empty() || matches!(self.app, Progress::Done(_)) {
+        let carries_app =
+            matches!(IpNumber(self.protocol), IpNumber::TCP | IpNumber::UDP | IpNumber::UDP_LITE);
+        let is_done = matches!(self.app, Progress::Done(_));
+        if !carries_app || is_done || packet.payload().is_empty() {
             return;
         }
         let mut evidence = match std::mem::replace(&mut self.app, Progress::Done(None)) {
             Progress::Open(evidence) => evidence,
             _ => Box::default(),
         };
-        let ends = [packet.way().0, packet.way().1];
+        let (from, to) = packet.way();
         let found = match packet.segment.tcp {
             Some(tcp) => evidence.stream(packet.payload(), tcp, self.begins, direction, self.ends),
-            None => evidence.datagrams.next(packet.payload(), ends),
+            None => evidence.datagrams.next(packet.payload(), [from, to]),
         };
         self.app = evidence.concluded(found);
     }

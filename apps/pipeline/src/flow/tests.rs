@@ -1,5 +1,7 @@
 use std::net::IpAddr;
 
+use etherparse::PacketBuilder;
+
 use super::table::{MOST_BUFFERED, MOST_ONE_WAY, MOST_TWO_WAY};
 use super::*;
 use crate::build::{ACK, CLIENT, FIN, SERVER, SYN, client_hello, tcp, udp};
@@ -141,6 +143,16 @@ fn what_is_not_known_is_called_so() {
     // A request whose headers end with the capture.
     let begun = flows([tcp(CLIENT, SERVER, 7, ACK, b"GET / HTTP/1.1\r\nHos")]);
     assert_eq!((begun[0].app, &*begun[0].host), ("http", ""));
+}
+
+#[test]
+fn the_payload_of_icmp_is_of_no_application() {
+    let mut frame = Vec::new();
+    let builder = PacketBuilder::ethernet2([1; 6], [2; 6]).ipv4(CLIENT.0, SERVER.0, 64);
+    let echo = builder.icmpv4_echo_request(1, 2);
+    echo.write(&mut frame, b"d1:ad2:id20:").expect("memory takes all");
+    let found = flows([frame]);
+    assert_eq!((found[0].app, &*found[0].transport()), ("icmp", "icmp"));
 }
 
 /// A segment from the `n`-th address.

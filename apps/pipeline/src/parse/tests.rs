@@ -116,7 +116,18 @@ fn extension_headers_are_looked_through() {
     long[14 + 40 + 1] = 200;
     let (out, tally) = parsed([long]);
     assert_eq!((out.len(), tally.malformed), (0, 1));
-    assert_eq!(IpNumber::UDP.0, 17);
+}
+
+#[test]
+fn authentication_headers_are_looked_through() {
+    let mut frame = hello();
+    let header = [17, 1, 0, 0, 0, 0, 0, 9, 0, 0, 0, 1];
+    frame.splice(34..34, header);
+    frame[14 + 3] += header.len() as u8;
+    frame[14 + 9] = 51;
+    let (out, tally) = parsed([frame]);
+    assert_eq!(tally.malformed, 0);
+    assert_is_udp(&out[0]);
 }
 
 #[test]

@@ -3,7 +3,8 @@
 //! ```text
 //!           packets         packets          flows
 //!  input ───────────▶ parse ───────▶ flows 0 ──────▶ merge
-//!                           ───────▶ flows 1 ──────▶
+//!    ▲                       ───────▶ flows 1 ──────▶
+//!    └──────────────────────────────────┘ used packets
 //! ```
 
 mod flows;
