@@ -8,6 +8,7 @@ use std::error::Error;
 use std::time::Instant;
 
 use corelane::line_ring::LineRing;
+use corelane::wait::Strategy;
 use pipeline::{Captures, Of, Packet, Parcel, Report, Settings, Source, run, run_inline};
 
 /// Packets of a measurement, at least. The captures are repeated.
@@ -36,12 +37,20 @@ fn main() -> Result<(), Box<dyn Error>> {
         rates.sort_by(f64::total_cmp);
         let [least, .., most] = rates[..] else { unreachable!("there are several rounds") };
         let median = rates[ROUNDS / 2];
-        println!("{name:20} {median:6.2} million packets/s ({least:.2} to {most:.2})");
+        println!("{name:30} {median:6.2} million packets/s ({least:.2} to {most:.2})");
     };
     measure("inline", &|packets| run_inline(&mut packets.into_iter()));
-    for (threads, batch) in [(1, 1), (1, 32), (1, 256), (2, 32)] {
-        let settings = Settings { threads, batch, ..Settings::default() };
-        measure(&format!("{} stages, batch {batch}", 3 + threads), &|packets| {
+    let usual = Strategy::Adaptive;
+    for (threads, batch, wait) in [
+        (1, 1, usual),
+        (1, 32, usual),
+        (1, 32, Strategy::Sleep),
+        (1, 32, Strategy::Yield),
+        (1, 256, usual),
+        (2, 32, usual),
+    ] {
+        let settings = Settings { threads, batch, wait, ..Settings::default() };
+        measure(&format!("{} stages, batch {batch}, {wait:?}", 3 + threads), &|packets| {
             let queue = Of::<LineRing>::default();
             run(&queue, &mut packets.into_iter(), &settings, |_| {}).expect("the capacity is usual")
         });

@@ -149,7 +149,7 @@ pub fn document(report: &Report) -> Document {
     let mut document = Document::new("pipeline", "");
     let Report { packets, bytes, dropped, malformed, bad_checksums, .. } = report;
     let counts = format!(
-        "{packets} packets, {bytes} bytes; {dropped} dropped, {malformed} malformed, {bad_checksums} with a wrong checksum"
+        "{packets} packets, {bytes} bytes; {dropped} dropped, {malformed} malformed, {bad_checksums} bad checksums"
     );
     document.fact(Media::ALL, "packets", counts);
     let tables = [protocols(report), flows(report)];
