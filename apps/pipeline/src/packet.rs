@@ -99,6 +99,13 @@ pub(crate) struct Tcp {
     pub(crate) ends: bool,
 }
 
+impl Tcp {
+    /// The number of its first byte of payload: a SYN has a number of its own.
+    pub(crate) fn begin(self) -> u32 {
+        self.sequence.wrapping_add(self.syn.into())
+    }
+}
+
 impl Default for Segment {
     fn default() -> Self {
         let none = (IpAddr::from([0, 0, 0, 0]), 0);

@@ -81,10 +81,11 @@ impl Flow {
     /// Whether `packet` begins another flow between the same ends: after a long pause, or by a SYN
     /// with a new number.
     pub(crate) fn is_over(&self, packet: &Packet) -> bool {
+        // The same number again is the same SYN, sent again, even after a refusal.
         let begins_anew = |tcp: Tcp| {
             let before = self.begins[self.direction(packet)];
-            let is_new = before.is_some_and(|number| number != tcp.sequence.wrapping_add(1));
-            tcp.syn && !tcp.ack && (is_new || self.has_ended)
+            let is_new = before.map_or(self.has_ended, |number| number != tcp.begin());
+            tcp.syn && !tcp.ack && is_new
         };
         self.is_idle(packet.at_ns) || packet.segment.tcp.is_some_and(begins_anew)
     }
@@ -114,7 +115,7 @@ impl Flow {
         if let Some(tcp) = packet.segment.tcp {
             self.has_ended |= tcp.ends;
             if tcp.syn {
-                self.begins[direction] = Some(tcp.sequence.wrapping_add(1));
+                self.begins[direction] = Some(tcp.begin());
             }
         }
         let carries_app =
@@ -185,7 +186,7 @@ impl Evidence {
         direction: usize,
         ends: [Endpoint; 2],
     ) -> Match {
-        let sequence = tcp.sequence.wrapping_add(u32::from(tcp.syn));
+        let sequence = tcp.begin();
         self.learn(begins[direction], sequence, direction);
         let begin = *self.begins[direction].get_or_insert(sequence);
         let offset = sequence.wrapping_sub(begin) as i32;

@@ -94,6 +94,8 @@ fn ppp(bytes: &[u8], mut at: usize) -> Option<Carried> {
         at += 2;
     }
     Some(match word(bytes, at)? {
+        // Cisco's HDLC, which has the same link type.
+        0x0f00 | 0x8f00 => return typed(bytes, at + 2),
         0x0021 | 0x0057 => Ip(at + 2),
         0x0281 | 0x0283 => return mpls(bytes, at + 2),
         _ => Other("ppp"),
