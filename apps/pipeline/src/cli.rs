@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 use corelane::wait::Strategy;
-use corelane_report::Positive;
+use corelane_report::{Failure, Positive};
 use pipeline::{MOST_THREADS, Settings};
 
 /// Finds flows and the applications they belong to in captured packets: a thread for each stage,
@@ -36,9 +36,9 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "NAME", default_value = "linering")]
     pub(crate) queue: String,
 
-    /// Packets that a stage takes at once, at most.
-    #[arg(long, value_name = "N", default_value = "32")]
-    pub(crate) batch: Positive,
+    /// Packets that a stage takes at once, at most [default: 32, or the capacity if that is less].
+    #[arg(long, value_name = "N")]
+    pub(crate) batch: Option<Positive>,
 
     /// How a stage waits for packets, or for room.
     #[arg(long, value_enum, default_value = "adaptive")]
@@ -62,6 +62,9 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "max|real|Nx", default_value = "max", value_parser = speed)]
     pub(crate) speed: Speed,
 }
+
+/// The usual batch.
+const BATCH: usize = 32;
 
 /// How a stage waits.
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -106,15 +109,21 @@ fn speed(text: &str) -> Result<Speed, String> {
 }
 
 impl Cli {
-    pub(crate) fn settings(&self) -> Settings {
+    /// How the stages work together.
+    pub(crate) fn settings(&self) -> Result<Settings, Failure> {
         let wait = match self.wait {
             Wait::Adaptive => Strategy::Adaptive,
             Wait::Spin => Strategy::Spin,
             Wait::Yield => Strategy::Yield,
             Wait::Sleep => Strategy::Sleep,
         };
-        let (batch, capacity) = (self.batch.0, self.capacity.0);
-        Settings { batch, capacity, threads: self.threads, wait, drops: self.drop }
+        let capacity = self.capacity.0;
+        let batch = self.batch.map_or(BATCH.min(capacity), |batch| batch.0);
+        if batch > capacity {
+            let text = format!("--batch {batch} is more than --capacity {capacity}");
+            return Err(Failure::Usage(format!("{text}; choose 1 to {capacity}")));
+        }
+        Ok(Settings { batch, capacity, threads: self.threads, wait, drops: self.drop })
     }
 }
 

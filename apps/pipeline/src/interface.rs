@@ -38,6 +38,7 @@ pub struct Interface {
     /// Packets are received here, because their lengths aren't known before.
     buffer: Vec<u8>,
     ahead: Option<Parcel>,
+    fault: Option<Errno>,
 }
 
 impl Interface {
@@ -64,7 +65,12 @@ impl Interface {
         // Less memory loses packets sooner, and is no reason to stop.
         let _ = set_socket_recv_buffer_size(&socket, KERNEL_BUFFER);
         let buffer = Vec::with_capacity(MOST);
-        Ok(Self { socket, link, is_loopback, stops, buffer, ahead: None })
+        Ok(Self { socket, link, is_loopback, stops, buffer, ahead: None, fault: None })
+    }
+
+    /// Why no more packets came, if the end is not because of `stops`.
+    pub fn fault(&self) -> Option<String> {
+        self.fault.map(|error| error.to_string())
     }
 
     /// A packet, if one comes in time.
@@ -101,8 +107,13 @@ impl Source for Interface {
             if self.ahead.is_some() {
                 return self.ahead.take();
             }
-            // An error means that the interface is gone, or down.
-            self.ahead = self.receive(RecvFlags::empty(), spares).ok()?;
+            match self.receive(RecvFlags::empty(), spares) {
+                Ok(packet) => self.ahead = packet,
+                Err(error) => {
+                    self.fault = Some(error);
+                    return None;
+                }
+            }
         }
         None
     }

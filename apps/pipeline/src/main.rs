@@ -45,8 +45,9 @@ fn carry_out(cli: &Cli) -> Result<ExitCode, Failure> {
 
 /// Sends the packets through the stages.
 fn through(source: &mut impl Source, queue: &Named, cli: &Cli) -> Result<Report, Failure> {
+    let settings = cli.settings()?;
     let mut live = live::Live::new(cli.live);
-    let report = run(queue, source, &cli.settings(), |progress| live.show(progress));
+    let report = run(queue, source, &settings, |progress| live.show(progress));
     live.end();
     report.map_err(|error| {
         let capacity = cli.capacity.0;
@@ -59,7 +60,9 @@ fn listen(name: &str, queue: &Named, cli: &Cli) -> Result<Report, Failure> {
     let open = pipeline::Interface::open(name, interrupt::requested);
     let mut interface = open.map_err(Failure::Usage)?;
     interrupt::listen();
-    through(&mut interface, queue, cli)
+    let report = through(&mut interface, queue, cli)?;
+    interface.fault().iter().for_each(|fault| eprintln!("note: {name}: {fault}"));
+    Ok(report)
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -84,7 +84,7 @@ fn flows_are_written_for_programs() {
 #[test]
 fn a_table_is_for_people() {
     let (_folder, file) = folder();
-    let printed = output(&[path(&file), "--queue", "bqueue", "--threads", "3", "--wait", "sleep"]);
+    let printed = output(&[path(&file), "--queue", "bqueue", "--capacity", "8", "--wait", "sleep"]);
     let printed = text(&printed.stdout).to_string();
     for word in ["2 packets", "1 malformed", "dns", "10.0.0.1:40000 → 10.0.0.2:53"] {
         assert!(printed.contains(word), "no {word} in {printed}");
@@ -131,7 +131,7 @@ fn bad_input_gets_one_line_that_says_what_to_change() {
     fs::write(&packed, [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]).expect("a new file");
     let file = path(&file);
     let missing = path(folder.path()).to_string() + "/missing";
-    let cases: [(&[&str], &[&str]); 18] = [
+    let cases: [(&[&str], &[&str]); 19] = [
         (&[], &["FILE"]),
         (&["-"], &["read -", "no pcap"]),
         (&[&missing], &["missing", "No such file"]),
@@ -143,6 +143,7 @@ fn bad_input_gets_one_line_that_says_what_to_change() {
         (&[file, "--capacity", "0"], &["--capacity", "choose 1 or more"]),
         (&[file, "--capacity", "99999999999999999"], &["linering", "--capacity"]),
         (&[file, "--batch", "0"], &["--batch", "choose 1 or more"]),
+        (&[file, "--capacity", "16", "--batch", "17"], &["--batch 17", "choose 1 to 16"]),
         (&[file, "--threads", "0"], &["--threads", "choose 1 to 64"]),
         (&[file, "--threads", "65"], &["--threads", "choose 1 to 64"]),
         (&[file, "--wait", "doze"], &["--wait", "adaptive, spin, yield, sleep"]),

@@ -43,7 +43,7 @@ pub(super) fn input<C, P>(
     C: Consumer<Item = Parcel>,
     P: Producer<Item = Parcel>,
 {
-    let (mut number, mut batch) = (0, Vec::with_capacity(settings.batch));
+    let (mut number, mut batch) = (0, Vec::new());
     loop {
         let mut bytes = 0;
         while batch.len() < settings.batch && (batch.is_empty() || source.is_ready()) {
