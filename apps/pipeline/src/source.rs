@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt::Display;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::vec;
@@ -70,11 +70,11 @@ impl Captures {
     pub fn open<P: AsRef<Path>>(paths: &[P], stops: fn() -> bool) -> Result<Self, String> {
         let paths: VecDeque<_> = paths.iter().map(|path| path.as_ref().to_owned()).collect();
         // Each is opened twice: there may be more of them than a process may have open.
-        for path in paths.iter().filter(|path| path.as_os_str() != STANDARD) {
+        for path in paths.iter().filter(|path| !is_stream(path)) {
             reader(path)?;
         }
         let mut captures = Self { paths, current: None, stops, last_ns: 0, faults: Vec::new() };
-        // Standard input can be opened only once.
+        // A stream can be read only once.
         captures.current();
         captures.faults.pop().map_or(Ok(captures), Err)
     }
@@ -112,8 +112,16 @@ fn reader(path: &Path) -> Result<Reader<'static>, String> {
     })
 }
 
+/// Whether a path is standard input, a pipe, or something else that isn't a file.
+fn is_stream(path: &Path) -> bool {
+    path.as_os_str() == STANDARD || fs::metadata(path).is_ok_and(|about| !about.is_file())
+}
+
 /// Whether a file begins as those of gzip.
 fn is_compressed(path: &Path) -> bool {
+    if is_stream(path) {
+        return false;
+    }
     let mut begin = [0; 2];
     let read = File::open(path).and_then(|mut file| file.read_exact(&mut begin));
     read.is_ok() && begin == [0x1f, 0x8b]
