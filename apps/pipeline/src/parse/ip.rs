@@ -39,13 +39,21 @@ impl Ip {
         for _ in 0..NESTED {
             let mut ip = Self::one(bytes, at, is_cut)?;
             ip.has_bad_checksum |= outer_is_bad;
-            let is_tunnel = matches!(ip.protocol, IpNumber::IPV4 | IpNumber::IPV6);
-            if !is_tunnel || ip.fragment.is_some() {
-                return Some(ip);
-            }
-            (at, outer_is_bad) = (ip.payload.start, ip.has_bad_checksum);
+            let Some(header) = ip.tunnel(&bytes[ip.payload.clone()]) else { return Some(ip) };
+            (at, outer_is_bad) = (ip.payload.start + header, ip.has_bad_checksum);
         }
         None
+    }
+
+    /// The length of what lies between this header and that of an IP packet in the payload, if that
+    /// is what the payload is.
+    fn tunnel(&self, payload: &[u8]) -> Option<usize> {
+        match self.protocol {
+            _ if self.fragment.is_some() => None,
+            IpNumber::IPV4 | IpNumber::IPV6 => Some(0),
+            IpNumber::GRE => gre(payload),
+            _ => None,
+        }
     }
 
     fn one(bytes: &[u8], at: usize, is_cut: bool) -> Option<Self> {
@@ -158,6 +166,14 @@ impl Ip {
         // A fragment of a fragment.
         self.fragment.is_none().then_some(self)
     }
+}
+
+/// The length of a header of GRE (RFC 2784, RFC 2890) that IP follows.
+fn gre(payload: &[u8]) -> Option<usize> {
+    let ([flags, 0, 8, 0, ..] | [flags, 0, 0x86, 0xdd, ..]) = payload else { return None };
+    // Checksum, key and sequence number are there if their flags are set.
+    let fields = (flags & 0xb0).count_ones() as usize;
+    (flags & 0x4f == 0).then_some(4 + 4 * fields)
 }
 
 /// The checksum of these bytes: 0 if their own checksum, which is among them, is right.

@@ -133,15 +133,21 @@ fn authentication_headers_are_looked_through() {
 #[test]
 fn tunnels_are_looked_through() {
     let inner = hello()[14..].to_vec();
-    let tunnel = |content: &[u8]| {
+    let tunnel = |protocol, content: &[u8]| {
         let mut frame = Vec::new();
         let builder = PacketBuilder::ethernet2([1; 6], [2; 6]).ipv4([9; 4], [8; 4], 64);
-        builder.write(&mut frame, IpNumber::IPV4, content).expect("memory takes all");
+        builder.write(&mut frame, protocol, content).expect("memory takes all");
         frame
     };
-    let once = tunnel(&inner);
+    let once = tunnel(IpNumber::IPV4, &inner);
     assert_is_udp(&one(once.clone()));
-    let many = (0..9).fold(once, |frame, _| tunnel(&frame[14..]));
+    for header in [&[0, 0, 8, 0][..], &[0x30, 0, 8, 0, 1, 2, 3, 4, 0, 0, 0, 1]] {
+        assert_is_udp(&one(tunnel(IpNumber::GRE, &[header, &inner].concat())));
+    }
+    // Ethernet in GRE.
+    let other = one(tunnel(IpNumber::GRE, &[&[0, 0, 0x65, 0x58][..], &hello()].concat()));
+    assert_eq!(other.segment.key.protocol, 47);
+    let many = (0..9).fold(once, |frame, _| tunnel(IpNumber::IPV4, &frame[14..]));
     assert_eq!(parsed([many]).1.malformed, 1);
 }
 
