@@ -256,7 +256,7 @@ impl Datagram {
 
     fn as_packet(&self, bytes: Vec<u8>, is_cut: bool, tally: &mut Tally) -> Option<Parcel> {
         let (packets, wire) = self.totals();
-        let ip = Ip { is_cut, ..self.ip.clone() }.reassembled(&bytes);
+        let ip = self.ip.clone().reassembled(&bytes, is_cut);
         let Some((mut segment, is_bad)) = ip.and_then(|ip| transport::parse(&ip, &bytes)) else {
             tally.malformed += packets;
             return None;

@@ -157,13 +157,16 @@ impl Ip {
         }
     }
 
-    /// Of a datagram that is complete again. Its first bytes may be extension headers, too. `None`
-    /// if they are malformed.
-    pub(crate) fn reassembled(mut self, bytes: &[u8]) -> Option<Self> {
+    /// Of a datagram that is complete again, or cut. Its first bytes may be extension headers, too,
+    /// or a tunnel's. `None` if they are malformed.
+    pub(crate) fn reassembled(mut self, bytes: &[u8], is_cut: bool) -> Option<Self> {
         self.payload = 0..bytes.len();
-        (self.fragment, self.has_bad_checksum) = (None, false);
+        (self.fragment, self.has_bad_checksum, self.is_cut) = (None, false, is_cut);
         self.look_through_extensions(bytes)?;
-        // A fragment of a fragment.
+        if let Some(header) = self.tunnel(&bytes[self.payload.clone()]) {
+            self = Self::parse(bytes, self.payload.start + header, is_cut)?;
+        }
+        // A fragment in a fragment.
         self.fragment.is_none().then_some(self)
     }
 }

@@ -210,6 +210,20 @@ fn fragments_are_joined_in_any_order() {
 }
 
 #[test]
+fn a_tunnel_may_be_in_fragments() {
+    let whole = hello()[14..].to_vec();
+    let pieces = [(0, true, &whole[..24]), (24, false, &whole[24..])];
+    let tunnel = pieces.map(|(at, more, content)| {
+        let mut frame = fragment(7, at, more, content);
+        frame[14 + 9] = IpNumber::IPV4.0;
+        frame
+    });
+    let (out, tally) = parsed(tunnel);
+    assert_eq!((out.len(), tally.malformed), (1, 0));
+    assert_is_udp(&out[0]);
+}
+
+#[test]
 fn a_fragment_may_come_twice() {
     let [a, b, c] = fragments();
     let (out, tally) = parsed([a.clone(), a, b, c]);
