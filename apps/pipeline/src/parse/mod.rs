@@ -68,8 +68,7 @@ impl Parser {
         }
         match transport::parse(&ip, &packet.bytes) {
             Some((mut segment, has_bad_checksum)) => {
-                let is_bad = ip.has_bad_checksum || has_bad_checksum;
-                self.tally.bad_checksums += u64::from(is_bad);
+                self.tally.bad_checksums += u64::from(has_bad_checksum);
                 (segment.packets, segment.bytes) = (1, packet.wire.into());
                 segment.first_ns = packet.at_ns;
                 packet.segment = segment;

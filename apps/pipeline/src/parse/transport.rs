@@ -30,8 +30,8 @@ enum Checksum {
     WithAddresses,
 }
 
-/// The segment in the payload of `ip`, and whether its checksum is wrong. `None` if it is
-/// malformed.
+/// The segment in the payload of `ip`, and whether its checksum or that of `ip` is wrong. `None` if
+/// it is malformed.
 pub(crate) fn parse(ip: &Ip, bytes: &[u8]) -> Option<(Segment, bool)> {
     let message = &bytes[ip.payload.clone()];
     let header = header(ip, message)?;
@@ -54,7 +54,7 @@ pub(crate) fn parse(ip: &Ip, bytes: &[u8]) -> Option<(Segment, bool)> {
             Checksum::Message => Sum16BitWords::new().add_slice(message).ones_complement() != 0,
             Checksum::WithAddresses => with_addresses(ip, message) != 0,
         };
-    Some((segment, is_bad))
+    Some((segment, is_bad || ip.has_bad_checksum))
 }
 
 fn header(ip: &Ip, message: &[u8]) -> Option<Header> {
