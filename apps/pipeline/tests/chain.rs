@@ -77,6 +77,20 @@ fn queues_threads_batches_and_waits_change_nothing() {
     }
 }
 
+/// More flows than the table holds: which of them end early is the same, too.
+#[test]
+fn threads_don_t_change_which_flows_end_early() {
+    let syn = |n: u32| tcp((n.to_be_bytes(), 1000), SERVER, 7, SYN, b"");
+    let again = |n: u32| tcp((n.to_be_bytes(), 1000), SERVER, 8, ACK, b"x");
+    let packets = capture((0..70_000).map(syn).chain((0..70_000).step_by(7).map(again)));
+    let expected = inline(&packets);
+    assert!(expected.flows.len() > 70_000, "some have ended, and have begun again");
+    for threads in [2, 5] {
+        let report = staged(&packets, &Settings { threads, ..Settings::default() });
+        assert_eq!(report.flows, expected.flows, "{threads}");
+    }
+}
+
 #[test]
 fn lost_packets_are_counted() {
     let packets: Packets = (0..10).flat_map(|_| conversations()).collect();

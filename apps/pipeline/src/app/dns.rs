@@ -40,6 +40,7 @@ pub(super) fn of_stream(head: &[u8], ends: [Endpoint; 2]) -> Match {
     }
 }
 
+/// The rules that a message must follow.
 #[derive(Clone, Copy, PartialEq)]
 enum Service {
     Dns,

@@ -114,11 +114,14 @@ pub(crate) fn of_protocol(protocol: u8) -> Option<&'static str> {
     })
 }
 
+/// Bytes of a host that are kept: as many as a name of DNS has at most.
+const LONGEST_HOST: usize = 255;
+
 /// Text from the network that may be shown on a terminal and in files: printable ASCII, without
-/// spaces.
+/// spaces. The rest of a text that is too long is left out.
 fn printable(bytes: &[u8]) -> String {
     let shown = |&byte: &u8| if byte.is_ascii_graphic() { char::from(byte) } else { '?' };
-    bytes.iter().map(shown).collect()
+    bytes.iter().take(LONGEST_HOST).map(shown).collect()
 }
 
 /// Reads numbers and slices from the front of bytes.

@@ -37,6 +37,7 @@ fn a_client_hello_names_its_host() {
     assert_grows(&client_hello("example.org"), is("tls", "example.org"));
     assert_eq!(client(&client_hello("")), is("tls", ""));
     assert_eq!(client(&client_hello("a b\x1b[31m")), is("tls", "a?b?[31m"));
+    assert_eq!(client(&client_hello(&"a".repeat(1000))), is("tls", &"a".repeat(255)));
     let server = [22, 3, 3, 0, 5, 2, 0, 0, 1, 0];
     assert_eq!(of_stream([&[], &server], ENDS), is("tls", ""));
 }

@@ -10,7 +10,7 @@ use super::ip::Ip;
 use crate::flow::SHARDS;
 use crate::packet::{Endpoint, Key, Segment, Tcp};
 
-/// What a transport header says. `None` if it is malformed.
+/// What a transport header says.
 struct Header {
     ports: (u16, u16),
     len: usize,
