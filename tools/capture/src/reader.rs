@@ -107,3 +107,49 @@ fn header<I>(error: &PcapError<I>) -> CaptureError {
         _ => CaptureError::DamagedHeader,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All packets, with their bytes.
+    fn packets(file: &[u8]) -> Vec<(Record, Vec<u8>)> {
+        let (mut reader, mut bytes) = (Reader::new(file).expect("a capture"), Vec::new());
+        let next =
+            || reader.read(&mut bytes).expect("no damage").map(|found| (found, bytes.clone()));
+        std::iter::from_fn(next).collect()
+    }
+
+    fn big(words: &[u32]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_be_bytes()).collect()
+    }
+
+    #[test]
+    fn a_file_of_nanoseconds_has_bytes_and_a_link_type() {
+        // Behind the link type's number, 0x5000_0000 says that check sequences have 4 bytes.
+        let header = big(&[0xa1b2_3c4d, 0x0002_0004, 0, 0, 65_535, 0x5000_0071]);
+        let file = [header, big(&[1, 2, 3, 60]), b"abc".to_vec(), big(&[1, 3, 0, 0])].concat();
+        let record = |at_ns, bytes| Record { at_ns: Some(at_ns), digits: 9, bytes, link: 113 };
+        let expected =
+            [(record(1_000_000_002, 60), b"abc".to_vec()), (record(1_000_000_003, 0), vec![])];
+        assert_eq!(packets(&file), expected);
+    }
+
+    #[test]
+    fn interfaces_have_link_types_and_simple_packets_have_no_time() {
+        let section = big(&[0x0a0d_0d0a, 28, 0x1a2b_3c4d, 0x0001_0000, !0, !0, 28]);
+        // Ethernet with microseconds, raw IP with milliseconds.
+        let ethernet = big(&[1, 20, 0x0001_0000, 65_535, 20]);
+        let raw = big(&[1, 32, 101 << 16, 65_535, 0x0009_0001, 0x0300_0000, 0, 32]);
+        let enhanced = big(&[6, 36, 1, 0, 1500, 2, 60, 0x6162_0000, 36]);
+        let simple = big(&[3, 20, 3, 0x6364_6500, 20]);
+        let expected = [
+            (
+                Record { at_ns: Some(1_500_000_000), digits: 3, bytes: 60, link: 101 },
+                b"ab".to_vec(),
+            ),
+            (Record { at_ns: None, digits: 6, bytes: 3, link: 1 }, b"cde".to_vec()),
+        ];
+        assert_eq!(packets(&[section, ethernet, raw, enhanced, simple].concat()), expected);
+    }
+}
