@@ -1,8 +1,11 @@
 //! Reads the timestamps of a capture.
 
-use pcap_parser::{Block, EnhancedPacketBlock, InterfaceDescriptionBlock, PcapBlockOwned};
+use pcap_parser::traits::PcapNGPacketBlock;
+use pcap_parser::{
+    Block, EnhancedPacketBlock, InterfaceDescriptionBlock, Linktype, PcapBlockOwned,
+};
 
-use crate::{CaptureError, Packet};
+use crate::{CaptureError, Record};
 
 const NS_PER_S: u64 = 1_000_000_000;
 /// A block's kind, and its length at both ends.
@@ -13,6 +16,8 @@ const SHORTEST_BLOCK: u32 = 12;
 pub(crate) struct Clocks {
     /// Nanoseconds per fraction, in a legacy file.
     legacy: u64,
+    /// Link type of a legacy file.
+    link: u32,
     /// Whether the pcapng section is big-endian, if there is one.
     big_endian: Option<bool>,
     /// The clock of each interface of the pcapng section.
@@ -26,23 +31,33 @@ struct Clock {
     per_second: u128,
     /// Seconds between 1970 and its first tick.
     offset_s: i64,
+    /// Decimal places of its seconds.
+    digits: u8,
+    /// Link type of the interface.
+    link: u32,
 }
+
+/// A packet and its bytes.
+type Found<'a> = Option<(Record, &'a [u8])>;
 
 impl Clocks {
     /// The packet in `block`, if the block is a packet.
-    pub(crate) fn packet(
+    pub(crate) fn packet<'a>(
         &mut self,
-        block: &PcapBlockOwned<'_>,
-    ) -> Result<Option<Packet>, CaptureError> {
+        block: &'a PcapBlockOwned<'_>,
+    ) -> Result<Found<'a>, CaptureError> {
         match block {
             PcapBlockOwned::LegacyHeader(header) => {
                 self.legacy = if header.is_nanosecond_precision() { 1 } else { 1000 };
+                self.link = link_type(header.network);
                 Ok(None)
             }
             PcapBlockOwned::Legacy(packet) => {
                 let fraction = u64::from(packet.ts_usec) * self.legacy;
                 let at_ns = u64::from(packet.ts_sec) * NS_PER_S + fraction;
-                Ok(Some(Packet { at_ns, bytes: packet.origlen }))
+                let digits = if self.legacy == 1 { 9 } else { 6 };
+                let (bytes, link) = (packet.origlen, self.link);
+                Ok(Some((Record { at_ns: Some(at_ns), digits, bytes, link }, packet.data)))
             }
             PcapBlockOwned::NG(block) => self.next_generation(block),
         }
@@ -59,7 +74,7 @@ impl Clocks {
         len < SHORTEST_BLOCK
     }
 
-    fn next_generation(&mut self, block: &Block<'_>) -> Result<Option<Packet>, CaptureError> {
+    fn next_generation<'a>(&mut self, block: &'a Block<'_>) -> Result<Found<'a>, CaptureError> {
         match block {
             Block::SectionHeader(section) => {
                 self.big_endian = Some(section.big_endian());
@@ -70,10 +85,20 @@ impl Clocks {
             }
             Block::EnhancedPacket(packet) => {
                 let clock = self.interfaces.get(packet.if_id as usize);
-                let at_ns = clock.ok_or(CaptureError::UnknownInterface)?.at_ns(packet);
-                return Ok(Some(Packet { at_ns, bytes: packet.origlen }));
+                let clock = clock.ok_or(CaptureError::UnknownInterface)?;
+                let (at_ns, bytes) = (Some(clock.at_ns(packet)), packet.origlen);
+                let record = Record { at_ns, digits: clock.digits, bytes, link: clock.link };
+                return Ok(Some((record, packet.packet_data())));
             }
-            // Simple packets carry no time; all other blocks carry no packet.
+            // It carries no time. It came through the first interface, and means nothing without.
+            Block::SimplePacket(packet) => {
+                return Ok(self.interfaces.first().map(|clock| {
+                    let Clock { digits, link, .. } = *clock;
+                    let record = Record { at_ns: None, digits, bytes: packet.origlen, link };
+                    (record, packet.packet_data())
+                }));
+            }
+            // All other blocks carry no packet.
             _ => {}
         }
         Ok(None)
@@ -84,15 +109,17 @@ impl Clock {
     fn of(interface: &InterfaceDescriptionBlock<'_>, big: bool) -> Result<Self, CaptureError> {
         let exponent = u32::from(interface.if_tsresol & 0x7f);
         // The highest bit says whether it is a power of 2. The parser itself refuses powers of 2.
-        let per_second = match interface.if_tsresol & 0x80 {
-            0 => 10_u128.checked_pow(exponent),
-            _ => 1_u128.checked_shl(exponent),
+        let (per_second, digits) = match interface.if_tsresol & 0x80 {
+            0 => (10_u128.checked_pow(exponent), exponent.min(9) as u8),
+            _ => (1_u128.checked_shl(exponent), 9),
         };
         // The parser reads this option as little-endian in every file.
         let offset = interface.if_tsoffset;
         Ok(Self {
             per_second: per_second.ok_or(CaptureError::InvalidClock)?,
             offset_s: if big { offset.swap_bytes() } else { offset },
+            digits,
+            link: link_type(interface.linktype),
         })
     }
 
@@ -103,4 +130,10 @@ impl Clock {
         let at_ns = since_first as i128 + i128::from(self.offset_s) * i128::from(NS_PER_S);
         at_ns.clamp(0, u64::MAX.into()) as u64
     }
+}
+
+/// The number of a link type. The upper bits of a legacy file's field say how long the check
+/// sequences of frames are.
+fn link_type(link: Linktype) -> u32 {
+    link.0 as u32 & 0xffff
 }

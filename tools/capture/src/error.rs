@@ -17,12 +17,12 @@ pub enum CaptureError {
     Unreadable,
     /// It ends in the middle of a record.
     Truncated {
-        /// Whole packets before it.
+        /// Whole packets with a time before it.
         packets: usize,
     },
     /// A record contradicts itself or is longer than any packet.
     Damaged {
-        /// Packets before.
+        /// Packets with a time before.
         packets: usize,
     },
     /// An interface counts time in units that don't exist.

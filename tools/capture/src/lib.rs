@@ -1,10 +1,11 @@
-//! Times and lengths of the packets of a pcap or pcapng capture, to be replayed.
+//! The packets of a pcap or pcapng capture.
 //!
-//! Link types and contents don't matter. In pcapng files, enhanced packets are read. Simple packets
-//! carry no time and are skipped, as is every block that is no packet.
+//! [`read`] has the times and lengths of all packets, to be replayed. A [`Reader`] goes from packet
+//! to packet, and also has their bytes and link types. In pcapng files, enhanced and simple packets
+//! are read. Simple packets carry no time, so [`read`] skips them.
 //!
-//! No file makes [`read`] panic, and the memory that it takes is proportional to the bytes that it
-//! has read.
+//! No file makes these calls panic. [`read`] takes memory in proportion to the bytes that it has
+//! read, and a [`Reader`] never more than a few times the longest record.
 //!
 //! ```
 //! // A header for microseconds, and a packet of 60 bytes at 1.5 s of which none is kept.
@@ -20,21 +21,13 @@
 
 use std::io::Read;
 
-use pcap_parser::traits::PcapReaderIterator;
-use pcap_parser::{PcapError, create_reader};
-
-use crate::clock::Clocks;
 pub use crate::error::CaptureError;
-use crate::filled::Filled;
+pub use crate::reader::{Reader, Record};
 
 mod clock;
 mod error;
 mod filled;
-
-/// Start size of the read buffer. It grows up to [`LARGEST_RECORD`].
-const BUFFER: usize = 1 << 16;
-/// A record that claims to be longer than this is taken for damage.
-const LARGEST_RECORD: usize = 1 << 24;
+mod reader;
 
 /// A packet of a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,44 +45,9 @@ pub struct Packet {
 ///
 /// One line that says what is wrong with the capture.
 pub fn read(source: impl Read + Send) -> Result<Vec<Packet>, CaptureError> {
-    let mut reader = create_reader(BUFFER, Filled(source)).map_err(|error| header(&error))?;
-    let (mut packets, mut clocks, mut capacity) = (Vec::new(), Clocks::default(), BUFFER);
-    loop {
-        if clocks.is_impossible(reader.data()) {
-            return Err(CaptureError::Damaged { packets: packets.len() });
-        }
-        match reader.next() {
-            Ok((consumed, block)) => {
-                packets.extend(clocks.packet(&block)?);
-                reader.consume(consumed);
-            }
-            Err(PcapError::Eof) => break,
-            Err(PcapError::Incomplete(_)) => refill(&mut *reader)?,
-            Err(PcapError::BufferTooSmall) if capacity < LARGEST_RECORD => {
-                capacity *= 2;
-                reader.grow(capacity);
-                refill(&mut *reader)?;
-            }
-            Err(PcapError::UnexpectedEof) => {
-                return Err(CaptureError::Truncated { packets: packets.len() });
-            }
-            Err(_) => return Err(CaptureError::Damaged { packets: packets.len() }),
-        }
+    let (mut reader, mut packets, mut bytes) = (Reader::new(source)?, Vec::new(), Vec::new());
+    while let Some(record) = reader.read(&mut bytes)? {
+        packets.extend(record.at_ns.map(|at_ns| Packet { at_ns, bytes: record.bytes }));
     }
     if packets.is_empty() { Err(CaptureError::NoPackets) } else { Ok(packets) }
-}
-
-/// Reads until the buffer is full or the capture ends.
-fn refill(reader: &mut dyn PcapReaderIterator) -> Result<(), CaptureError> {
-    reader.refill().map_err(|_| CaptureError::Unreadable)
-}
-
-/// The meaning of an error at the very beginning.
-fn header<I>(error: &PcapError<I>) -> CaptureError {
-    match error {
-        PcapError::HeaderNotRecognized | PcapError::Eof => CaptureError::NoCapture,
-        PcapError::Incomplete(_) => CaptureError::TooShort,
-        PcapError::ReadError => CaptureError::Unreadable,
-        _ => CaptureError::DamagedHeader,
-    }
 }

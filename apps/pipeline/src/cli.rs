@@ -1,0 +1,140 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Parser, ValueEnum};
+use corelane::wait::Strategy;
+use corelane_report::{Failure, Positive};
+use pipeline::{MOST_THREADS, Settings};
+
+/// Finds flows and the applications they belong to in captured packets: a thread for each stage,
+/// and queues of corelane between the stages.
+#[derive(Debug, Parser)]
+#[command(name = "pipeline", version, max_term_width = 100)]
+pub(crate) struct Cli {
+    /// Captures, pcap or pcapng, one after the other; `-` is standard input.
+    #[arg(value_name = "FILE", required_unless_present = "interface")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Packets of a network interface instead of files, until Ctrl-C; needs CAP_NET_RAW (Linux).
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["files", "speed"])]
+    pub(crate) interface: Option<String>,
+
+    /// Write everything as JSON; `-` is standard output.
+    #[arg(long, value_name = "OUT")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Write the flows as CSV; `-` is standard output.
+    #[arg(long, value_name = "OUT")]
+    pub(crate) csv: Option<PathBuf>,
+
+    /// Show once a second what has been seen so far, on stderr.
+    #[arg(long)]
+    pub(crate) live: bool,
+
+    /// The queue between stages, by its id (see `lane list`).
+    #[arg(long, value_name = "NAME", default_value = "linering")]
+    pub(crate) queue: String,
+
+    /// Packets that a stage takes at once, at most [default: 32, or the capacity if that is less].
+    #[arg(long, value_name = "N")]
+    pub(crate) batch: Option<Positive>,
+
+    /// How a stage waits for packets, or for room.
+    #[arg(long, value_enum, default_value = "adaptive")]
+    pub(crate) wait: Wait,
+
+    /// Threads that classify flows.
+    #[arg(long, value_name = "N", default_value = "1", value_parser = threads)]
+    pub(crate) threads: usize,
+
+    /// Packets that a queue must hold.
+    #[arg(long, value_name = "N", default_value = "1024")]
+    pub(crate) capacity: Positive,
+
+    /// Lose packets where a queue is full, instead of waiting.
+    #[arg(long)]
+    pub(crate) drop: bool,
+
+    /// As fast as possible (max), at the capture's times (real), or so many times as fast (2x). If
+    /// not max, latencies from the packets' times on are measured; gaps of more than a second are
+    /// shortened to a second.
+    #[arg(long, value_name = "max|real|Nx", default_value = "max", value_parser = speed)]
+    pub(crate) speed: Speed,
+}
+
+/// The usual batch.
+const BATCH: usize = 32;
+
+/// How a stage waits.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Wait {
+    /// Looks and yields for some microseconds, then sleeps.
+    Adaptive,
+    /// Looks all the time.
+    Spin,
+    /// Looks for a while, then yields before each look.
+    Yield,
+    /// Sleeps at once.
+    Sleep,
+}
+
+/// How fast a capture is replayed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Speed {
+    /// As fast as the stages can.
+    Max,
+    /// So many times as fast as it was captured.
+    Times(f64),
+}
+
+fn threads(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(number) if (1..=MOST_THREADS).contains(&number) => Ok(number),
+        _ => Err(format!("choose 1 to {MOST_THREADS}")),
+    }
+}
+
+fn speed(text: &str) -> Result<Speed, String> {
+    let times = match text {
+        "max" => return Ok(Speed::Max),
+        "real" => Some(1.0),
+        other => other.strip_suffix('x').and_then(|times| times.parse().ok()),
+    };
+    let is_useful = |times: &f64| (1e-6..=1e6).contains(times);
+    times
+        .filter(is_useful)
+        .map(Speed::Times)
+        .ok_or_else(|| "choose max, real, or such as 10x".into())
+}
+
+impl Cli {
+    /// How the stages work together.
+    pub(crate) fn settings(&self) -> Result<Settings, Failure> {
+        let wait = match self.wait {
+            Wait::Adaptive => Strategy::Adaptive,
+            Wait::Spin => Strategy::Spin,
+            Wait::Yield => Strategy::Yield,
+            Wait::Sleep => Strategy::Sleep,
+        };
+        let capacity = self.capacity.0;
+        let batch = self.batch.map_or(BATCH.min(capacity), |batch| batch.0);
+        if batch > capacity {
+            let text = format!("--batch {batch} is more than --capacity {capacity}");
+            return Err(Failure::Usage(format!("{text}; choose 1 to {capacity}")));
+        }
+        Ok(Settings { batch, capacity, threads: self.threads, wait, drops: self.drop })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}
