@@ -5,6 +5,7 @@
 //! behind.
 
 use std::collections::VecDeque;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use corelane::TryPopError;
@@ -32,6 +33,9 @@ pub fn connect(name: &str) -> Result<(RecordProducer, RecordConsumer), shm::Erro
     let (to_switch, to_client) = shm::connect_pair::<[u8], [u8]>(name)?;
     Ok((to_switch.producer()?, to_client.consumer()?))
 }
+
+/// Time between two greetings.
+const GREETING: Duration = Duration::from_millis(20);
 
 /// The switch's side of the lanes of a process.
 #[derive(Debug)]
@@ -145,21 +149,38 @@ impl Port for ProcessClient {
     }
 }
 
-/// Sends requests and answers until `is_over`, as the clients of the paper do.
-pub fn exchange(
+/// The part of a client.
+#[derive(Debug, Clone, Copy)]
+pub struct Part {
+    /// Which client it is.
+    pub number: u32,
+    /// How many there are.
+    pub clients: u32,
+    /// Packets in one go.
+    pub batch: usize,
+    /// Whether it sends as much as it can, and answers nothing.
+    pub floods: bool,
+}
+
+/// Sends requests and answers until `is_over`, as the clients of the paper do. It begins when all
+/// other clients have ports.
+pub fn play(
     (tx, rx): (RecordProducer, RecordConsumer),
-    number: u32,
-    clients: u32,
-    batch: usize,
+    Part { number, clients, batch, floods }: Part,
     is_over: impl Fn() -> bool,
 ) -> Tally {
     let port = ProcessClient { tx, rx, buffers: Buffers::new(64) };
     let mut client = Client::new(port, number, clients, batch);
-    client.introduce();
+    while !floods && !client.has_heard_of_all() && !is_over() {
+        client.greet();
+        thread::sleep(GREETING);
+        client.drain();
+    }
     while !is_over() {
         for _ in 0..100 {
-            if client.exchange() == 0 {
-                std::thread::yield_now();
+            let moved = if floods { client.flood() } else { client.exchange() };
+            if moved == 0 {
+                thread::yield_now();
             }
         }
     }

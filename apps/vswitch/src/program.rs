@@ -16,7 +16,7 @@ use serde::Serialize;
 use vswitch::capture::Capture;
 use vswitch::device::{Device, DeviceName, DevicePort, Kind};
 use vswitch::port::{AnyPort, RingPort};
-use vswitch::process::{self, ProcessPort};
+use vswitch::process::{self, Part, ProcessPort};
 use vswitch::ring::{self, Ring};
 use vswitch::switching::{Attach, PortReport, Running, run};
 use vswitch_core::{Options, Overflow};
@@ -125,6 +125,10 @@ struct ClientArgs {
     /// Requests in one go.
     #[arg(long, value_name = "N", default_value = "8")]
     batch: Positive,
+
+    /// Send packets as fast as possible, and answer nothing.
+    #[arg(long)]
+    flood: bool,
 
     /// How long it runs.
     #[arg(long = "for", value_name = "TIME", value_parser = duration, default_value = "5s")]
@@ -267,9 +271,10 @@ fn client(args: &ClientArgs) -> Result<ExitCode, Failure> {
     }
     let lanes = process::connect(&args.name).map_err(|error| Failure::Usage(error.to_string()))?;
     let until = Instant::now() + args.length;
-    let tally = process::exchange(lanes, args.number, args.clients, args.batch.0, || {
-        Instant::now() >= until || interrupt::requested()
-    });
+    let &ClientArgs { number, clients, batch, flood: floods, .. } = args;
+    let part = Part { number, clients, batch: batch.0, floods };
+    let is_over = || Instant::now() >= until || interrupt::requested();
+    let tally = process::play(lanes, part, is_over);
     print(&format!(
         "client {}: {} packets sent, {} received, {} lost, {} out of order\n",
         args.number, tally.sent, tally.received, tally.lost, tally.reordered

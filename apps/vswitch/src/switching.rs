@@ -317,7 +317,7 @@ fn first(
     for (number, port) in switch.ports() {
         packets.extend(files.add(number, port.next()).map(|packet| (number, packet)));
     }
-    let mut new = pin!(attach.recv_async());
+    let (mut new, mut is_open) = (pin!(attach.recv_async()), true);
     let mut ready = Vec::new();
     for looks in 0..2 {
         for (number, next) in &mut packets {
@@ -327,8 +327,11 @@ fn first(
                 Poll::Pending => {}
             }
         }
-        if let Poll::Ready(Ok(attach)) = new.as_mut().poll(&mut context) {
-            return Woken::Attach(attach);
+        match if is_open { new.as_mut().poll(&mut context) } else { Poll::Pending } {
+            Poll::Ready(Ok(attach)) => return Woken::Attach(attach),
+            // No more ports will come.
+            Poll::Ready(Err(_)) => is_open = false,
+            Poll::Pending => {}
         }
         if looks == 0 {
             ready = files.poll(Some(bell.0.as_fd()), most);

@@ -87,6 +87,8 @@ pub struct Client<P: Port> {
     awaited: usize,
     /// For each client the number of the next packet to it, and of the next packet from it.
     numbers: Vec<[u32; 2]>,
+    /// From which clients a packet has come. It need not be for this one.
+    heard: Vec<bool>,
     /// What came and what didn't.
     tally: Tally,
 }
@@ -125,6 +127,7 @@ impl<P: Port<Packet: Writable>> Client<P> {
             outgoing: VecDeque::new(),
             awaited: 0,
             numbers: vec![[0; 2]; clients as usize],
+            heard: (0..clients).map(|other| other == number).collect(),
             tally: Tally::default(),
         }
     }
@@ -145,6 +148,20 @@ impl<P: Port<Packet: Writable>> Client<P> {
         }
     }
 
+    /// Sends a packet to all other clients: to an address that the switch doesn't know.
+    pub fn greet(&mut self) {
+        let mut packet = P::Packet::blank();
+        let (to, from) = (u32::MAX, self.number);
+        packet.write(Header { to, from, answers: false, number: 0 });
+        self.outgoing.push_back(packet);
+        self.send();
+    }
+
+    /// Whether a packet has come from each other client: then all have ports.
+    pub fn has_heard_of_all(&self) -> bool {
+        self.heard.iter().all(|heard| *heard)
+    }
+
     /// Takes all that has come, and sends a batch to other clients by turns. What finds no room
     /// is sent the next time. Returns the number of packets that came or went.
     pub fn flood(&mut self) -> usize {
@@ -162,8 +179,8 @@ impl<P: Port<Packet: Writable>> Client<P> {
         let received = self.receive();
         let mut packets = std::mem::take(&mut self.received);
         for mut packet in packets.drain(..) {
-            let Header { from, answers, .. } = packet.header();
-            if from as usize >= self.numbers.len() {
+            let Header { to, from, answers, .. } = packet.header();
+            if to != self.number || from as usize >= self.numbers.len() {
                 self.free.push(packet);
             } else if answers {
                 self.awaited = self.awaited.saturating_sub(1);
@@ -194,6 +211,7 @@ impl<P: Port<Packet: Writable>> Client<P> {
         self.port.pull(usize::MAX, &mut self.received);
         for packet in &self.received {
             let Header { to, from, number, .. } = packet.header();
+            self.heard.get_mut(from as usize).into_iter().for_each(|heard| *heard = true);
             let of_sender = self.numbers.get_mut(from as usize).filter(|_| from != self.number);
             let Some([_, next]) = of_sender.filter(|_| to == self.number) else {
                 self.tally.misdirected += 1;

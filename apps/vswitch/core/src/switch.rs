@@ -16,9 +16,9 @@ const FRESH: u64 = 1000;
 pub enum Overflow {
     /// It is dropped and counted, as in the paper.
     Drop,
-    /// It waits. Its sender's port is not pulled meanwhile. A port that takes nothing for
-    /// `patience` milliseconds is stuck: packets for it are dropped until it takes one again.
-    /// Packets for several ports wait for none.
+    /// It waits, also if it is for several ports. Its sender's port is not pulled meanwhile. A port
+    /// that takes nothing for `patience` milliseconds is stuck: packets for it are dropped until it
+    /// takes one again.
     Wait {
         /// How long a port may take nothing.
         patience: u64,
@@ -226,9 +226,15 @@ impl<P: Port> Switch<P> {
                 }
                 to.outgoing.push_back(packet);
             }
-            None => self.flood(from, packet),
+            None => return self.flood(from, packet),
         }
         Ok(())
+    }
+
+    /// All ports but one.
+    fn others(&mut self, than: usize) -> impl Iterator<Item = &mut Attached<P>> {
+        let ports = self.ports.iter_mut().enumerate().filter(move |(number, _)| *number != than);
+        ports.filter_map(|(_, port)| port.as_mut())
     }
 
     fn learn(&mut self, from: usize, address: Mac, now: u64) {
@@ -240,20 +246,16 @@ impl<P: Port> Switch<P> {
         }
     }
 
-    /// Gives a packet to all other ports.
-    fn flood(&mut self, from: usize, packet: P::Packet) {
-        self.source(from).counters.flooded.add(1);
+    /// Gives a packet to all other ports. Gives it back if it must wait for one of them.
+    fn flood(&mut self, from: usize, packet: P::Packet) -> Result<(), P::Packet> {
         let options = self.options;
-        let ports = self.ports.iter_mut().enumerate().filter(|(number, _)| *number != from);
-        for (_, port) in ports {
-            let Some(port) = port else { continue };
-            if port.has_room(options) {
-                port.outgoing.push_back(packet.share());
-            } else {
-                port.counters.dropped.add(1);
-            }
+        if !self.others(from).all(|port| port.has_room(options)) {
+            return Err(packet);
         }
+        self.source(from).counters.flooded.add(1);
+        self.others(from).for_each(|port| port.outgoing.push_back(packet.share()));
         packet.discard();
+        Ok(())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::rc::Rc;
 
 use vswitch_core::clients::Client;
@@ -60,6 +61,13 @@ fn switch_with<const N: usize>(options: Options) -> (Switch<Wire>, [Wire; N]) {
         switch.attach(wire.clone());
     }
     (switch, wires)
+}
+
+/// So many turns at the same time.
+fn turns(switch: &mut Switch<Wire>, count: Range<usize>, now: u64) {
+    for _ in count {
+        switch.turn(now);
+    }
 }
 
 const A: Mac = Mac::local(1);
@@ -159,18 +167,18 @@ fn packets_wait_for_room_and_a_stuck_port_stops_nobody() {
     switch.turn(0);
     // A takes 4 packets, 2 wait in the switch, and 4 at B's port.
     (0..10).for_each(|_| b.send(A, B));
-    (0..10).for_each(|_| drop(switch.turn(1)));
+    turns(&mut switch, 0..10, 1);
     assert_eq!(a.received().len(), 4);
-    (0..10).for_each(|_| drop(switch.turn(2)));
+    turns(&mut switch, 0..10, 2);
     assert_eq!(a.received().len(), 4);
-    (0..10).for_each(|_| drop(switch.turn(3)));
+    turns(&mut switch, 0..10, 3);
     assert_eq!(a.received().len(), 2, "none is lost");
     // Now A stops. Packets of B for C wait behind those for A, and then come.
     (0..20).for_each(|_| b.send(A, B));
     b.send(C, B);
-    (0..30).for_each(|_| drop(switch.turn(10)));
+    turns(&mut switch, 0..30, 10);
     assert_eq!(c.received(), []);
-    (0..30).for_each(|_| drop(switch.turn(110)));
+    turns(&mut switch, 0..30, 110);
     assert_eq!(c.received(), [B]);
     // A goes on.
     a.received();

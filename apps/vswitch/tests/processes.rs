@@ -1,0 +1,196 @@
+//! Clients in other processes, some of which are killed.
+
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Kills, if the environment variable `VSWITCH_KILLS` gives no other number.
+const KILLS: u32 = 20;
+/// Longest time of what should come soon.
+const SOON: Duration = Duration::from_secs(20);
+
+fn vswitch(args: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_vswitch"));
+    command.args(args.split_whitespace()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn client(name: &str, number: u32, clients: u32, time: &str) -> Child {
+    let args = format!("client {name} --number {number} --clients {clients} --for {time}");
+    vswitch(&args).spawn().expect("it can be started")
+}
+
+/// A switch that listens.
+fn listening(name: &str) -> Child {
+    let switch = vswitch(&format!("--listen {name} --overflow wait --json -")).spawn();
+    let begin = Instant::now();
+    while vswitch::process::connect(name).is_err() {
+        assert!(begin.elapsed() < SOON, "the switch does not listen");
+        thread::sleep(Duration::from_millis(5));
+    }
+    switch.expect("it can be started")
+}
+
+fn interrupted(switch: Child) -> Output {
+    let kill = Command::new("kill").args(["-INT", &switch.id().to_string()]).status();
+    assert!(kill.expect("kill can be started").success());
+    switch.wait_with_output().expect("it ends")
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+/// Descriptors of a process.
+fn descriptors(process: u32) -> usize {
+    fs::read_dir(format!("/proc/{process}/fd")).map_or(0, Iterator::count)
+}
+
+/// The memory of a process, in KiB.
+fn resident(process: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).expect("it runs");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it has memory");
+    line.trim_end_matches("kB").trim().parse().expect("a number")
+}
+
+#[test]
+fn killed_clients_stop_nobody_and_leave_nothing() {
+    let kills = std::env::var("VSWITCH_KILLS").ok().and_then(|text| text.parse().ok());
+    let kills: u32 = kills.unwrap_or(KILLS);
+    let name = format!("vswitch-kill-{}", std::process::id());
+    let switch = listening(&name);
+    let steady = [0, 1].map(|number| client(&name, number, 2, "600s"));
+    // Until the port is gone with which this process has knocked.
+    thread::sleep(Duration::from_millis(500));
+    let before = descriptors(switch.id());
+    let mut most = 0;
+    for kill in 0..kills {
+        // It sends to the other two, which know nothing of it.
+        let mut victim = client(&name, 2, 3, "600s --flood");
+        thread::sleep(Duration::from_millis(5 + u64::from(kill * 7 % 40)));
+        victim.kill().expect("it runs");
+        victim.wait().expect("it ends");
+        most = most.max(resident(switch.id()));
+    }
+    wait_until(|| descriptors(switch.id()) <= before);
+    assert!(most < 60_000, "{most} KiB");
+    for client in steady {
+        let output = interrupted(client);
+        let text = text(&output);
+        let sent = text.split_whitespace().nth(2).and_then(|word| word.parse::<u64>().ok());
+        assert!(sent > Some(1000), "{text}");
+        assert!(text.contains(" 0 lost, 0 out of order"), "{text}");
+    }
+    wait_until(|| descriptors(switch.id()) < before);
+    let report = interrupted(switch);
+    let json: serde_json::Value = serde_json::from_slice(&report.stdout).expect("it is JSON");
+    let ports = json["ports"].as_array().expect("ports");
+    assert!(ports.len() > kills as usize, "{}", text(&report));
+    assert!(ports.iter().all(|port| port["attached"] == false), "{}", text(&report));
+}
+
+/// Waits for what comes soon.
+#[track_caller]
+fn wait_until(is_so: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < SOON, "it has not come");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_client_that_takes_nothing_stops_nobody() {
+    let name = format!("vswitch-idle-{}", std::process::id());
+    let switch = listening(&name);
+    let (mut tx, rx) = vswitch::process::connect(&name).expect("it listens");
+    // The switch learns where client 9 is: here, where nothing is taken.
+    let packet = |to: u32, from: u32| {
+        let mut bytes = [0; 60];
+        bytes[0..6].copy_from_slice(&vswitch_core::Mac::local(to).to_bytes());
+        bytes[6..12].copy_from_slice(&vswitch_core::Mac::local(from).to_bytes());
+        bytes
+    };
+    tx.push(&packet(9, 9)).expect("there is room");
+    let (mut other, _unused) = vswitch::process::connect(&name).expect("it listens");
+    for _ in 0..20_000 {
+        other.push(&packet(9, 8)).expect("the switch goes on");
+    }
+    let clients = [0, 1].map(|number| client(&name, number, 2, "500ms"));
+    for client in clients {
+        let text = text(&client.wait_with_output().expect("it ends"));
+        let received = text.split_whitespace().nth(5).and_then(|word| word.parse::<u64>().ok());
+        assert!(received > Some(100) && text.contains(" 0 lost"), "{text}");
+    }
+    drop(rx);
+    interrupted(switch);
+}
+
+#[test]
+fn bad_input_gets_one_line() {
+    let cases = [
+        ("--queue linerin --listen x", "linering"),
+        ("--capacity 0 --listen x", "choose 1 or more"),
+        ("--tap a/b", "NAME@NAMESPACE"),
+        ("--capture Cargo.toml", "no capture"),
+        ("--capture /no/such.pcap", "can't read"),
+        ("--interface no-such-one", "interface"),
+        ("client nobody-listens-here", "start the process"),
+        ("client x --number 5", "--number"),
+        ("--live", "a switch needs ports"),
+        ("--tap vs-none@no-such-space", "namespace"),
+    ];
+    for (args, word) in cases {
+        let output = vswitch(args).output().expect("it can be started");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{args}: {said}");
+        assert_eq!(said.lines().count(), 1, "{args}: {said}");
+        assert!(said.contains(word) || said.contains("CAP_NET"), "{args}: {said}");
+    }
+}
+
+/// A capture of packets, each with its number.
+fn capture(path: &std::path::Path, from: u8, to: u8, packets: u32) {
+    use pcap_file::pcap::{PcapPacket, PcapWriter};
+    let mut writer =
+        PcapWriter::new(fs::File::create(path).expect("a new file")).expect("a header");
+    for number in 0..packets {
+        let mut bytes = [0; 64];
+        bytes[5] = to;
+        bytes[11] = from;
+        bytes[0] = 2;
+        bytes[6] = 2;
+        bytes[20..24].copy_from_slice(&number.to_be_bytes());
+        let time = Duration::from_micros(number.into());
+        writer.write_packet(&PcapPacket::new(time, 64, &bytes)).expect("it is written");
+    }
+}
+
+#[test]
+fn captures_go_through_whole_and_in_order() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = |name: &str| directory.path().join(name);
+    capture(&path("a.pcap"), 1, 2, 5000);
+    capture(&path("b.pcap"), 2, 1, 3000);
+    let of = |name: &str| {
+        format!("--capture {}:{}", path(name).display(), path(&format!("to-{name}")).display())
+    };
+    let args = format!("{} {} --overflow wait --patience 10s --json -", of("a.pcap"), of("b.pcap"));
+    let output = vswitch(&args).output().expect("it can be started");
+    assert!(output.status.success(), "{}", text(&output));
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let received = |port: usize| json["ports"][port]["received"].as_u64();
+    assert_eq!([received(0), received(1)], [Some(3000), Some(5000)]);
+    for (name, packets) in [("to-a.pcap", 3000), ("to-b.pcap", 5000)] {
+        let file = fs::File::open(path(name)).expect("it was written");
+        let mut reader = pcap_file::pcap::PcapReader::new(file).expect("a capture");
+        for number in 0..packets {
+            let packet = reader.next_packet().expect("a packet").expect("a whole packet");
+            assert_eq!(packet.data[20..24], u32::to_be_bytes(number), "{name}");
+        }
+        assert!(reader.next_packet().is_none());
+    }
+}
