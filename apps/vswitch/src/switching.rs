@@ -48,8 +48,11 @@ pub struct Running {
     pub sources: Option<Arc<AtomicUsize>>,
 }
 
+/// Former ports that are reported one by one. Those before them are reported as one.
+const FORMER: usize = 100;
+
 /// What a port has carried.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct PortReport {
     /// Its name.
     pub name: String,
@@ -95,6 +98,7 @@ pub fn run(
     let mut thread = Thread {
         switch: Switch::new(running.options),
         known: Vec::new(),
+        earlier: None,
         attach,
         begin: Instant::now(),
         now: 0,
@@ -149,6 +153,8 @@ impl Running {
 struct Thread<'a> {
     switch: Switch<AnyPort>,
     known: Vec<Known>,
+    /// What former ports have carried that are no longer known.
+    earlier: Option<PortReport>,
     attach: &'a channel::Receiver<Attach>,
     begin: Instant,
     /// Milliseconds since the begin.
@@ -269,6 +275,21 @@ impl Thread<'_> {
             self.switch.detach(number);
             let of_port = self.known.iter_mut().filter(|known| known.number == Some(number));
             of_port.for_each(|known| known.number = None);
+            self.forget();
+        }
+    }
+
+    /// Adds the oldest former port to those that are reported as one, if there are too many.
+    fn forget(&mut self) {
+        let former = self.known.iter().filter(|known| known.number.is_none()).count();
+        let oldest = self.known.iter().position(|known| known.number.is_none());
+        if let Some(oldest) = oldest.filter(|_| former > FORMER) {
+            let oldest = self.known.remove(oldest).report();
+            let earlier = self.earlier.get_or_insert_with(|| PortReport {
+                name: "earlier ports".into(),
+                ..PortReport::default()
+            });
+            earlier.add(&oldest);
         }
     }
 
@@ -285,21 +306,36 @@ impl Thread<'_> {
     }
 
     fn report(&self) -> Vec<PortReport> {
-        let report = |known: &Known| {
-            let counters = &known.counters;
-            PortReport {
-                name: known.name.clone(),
-                attached: known.number.is_some(),
-                sent: counters.sent.get(),
-                sent_bytes: counters.sent_bytes.get(),
-                received: counters.received.get(),
-                received_bytes: counters.received_bytes.get(),
-                dropped: counters.dropped.get(),
-                flooded: counters.flooded.get(),
-                filtered: counters.filtered.get(),
-            }
-        };
-        self.known.iter().map(report).collect()
+        self.earlier.iter().cloned().chain(self.known.iter().map(Known::report)).collect()
+    }
+}
+
+impl Known {
+    fn report(&self) -> PortReport {
+        let counters = &self.counters;
+        PortReport {
+            name: self.name.clone(),
+            attached: self.number.is_some(),
+            sent: counters.sent.get(),
+            sent_bytes: counters.sent_bytes.get(),
+            received: counters.received.get(),
+            received_bytes: counters.received_bytes.get(),
+            dropped: counters.dropped.get(),
+            flooded: counters.flooded.get(),
+            filtered: counters.filtered.get(),
+        }
+    }
+}
+
+impl PortReport {
+    fn add(&mut self, other: &Self) {
+        self.sent += other.sent;
+        self.sent_bytes += other.sent_bytes;
+        self.received += other.received;
+        self.received_bytes += other.received_bytes;
+        self.dropped += other.dropped;
+        self.flooded += other.flooded;
+        self.filtered += other.filtered;
     }
 }
 

@@ -212,7 +212,7 @@ impl Drop for Frame {
     fn drop(&mut self) {
         let owners = &self.head().owners;
         // Acquire ↔ Release of other owners' drops: their reads have ended. The only owner needs
-        // no exchange: nobody is left who could share the frame.
+        // no exchange: no other thread can share the frame any more.
         if owners.load(Ordering::Acquire) != 1 {
             if owners.fetch_sub(1, Ordering::Release) != 1 {
                 return;
