@@ -103,7 +103,7 @@ impl Interface {
 
 impl Source for Interface {
     fn next_packet(&mut self, spares: &mut impl Spares) -> Option<Parcel> {
-        while !(self.stops)() {
+        while !(self.stops)() && self.fault.is_none() {
             if self.ahead.is_some() {
                 return self.ahead.take();
             }
@@ -120,7 +120,11 @@ impl Source for Interface {
 
     fn is_ready(&mut self) -> bool {
         if self.ahead.is_none() {
-            self.ahead = self.receive(RecvFlags::DONTWAIT, &mut ()).unwrap_or_default();
+            match self.receive(RecvFlags::DONTWAIT, &mut ()) {
+                Ok(packet) => self.ahead = packet,
+                // The next packet is asked for, and is the end.
+                Err(error) => self.fault = Some(error),
+            }
         }
         self.ahead.is_some()
     }

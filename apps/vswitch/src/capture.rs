@@ -1,18 +1,18 @@
 //! Ports that are captures: packets come from one file, and go into another one.
 
-use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Write};
-use std::path::Path;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use corelane_capture::{Reader, Record};
 use corelane_report::Failure;
 use pcap_file::DataLink;
-use pcap_file::pcap::{PcapHeader, PcapPacket, PcapReader, PcapWriter};
-use pcap_file::pcapng::{Block, PcapNgReader};
-use vswitch_core::{Buffers, Frame};
+use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
+use vswitch_core::Frame;
 
 use crate::port::RingClient;
 use crate::ring::{Receiving, Sending};
@@ -21,68 +21,49 @@ use crate::ring::{Receiving, Sending};
 const LONGEST: usize = 65_600;
 /// Packets that are written together.
 const BATCH: usize = 64;
+/// The number of Ethernet's link type.
+const ETHERNET: u32 = 1;
+/// How long a thread sleeps until it looks again whether the port is closed.
+const NAP: Duration = Duration::from_millis(20);
 
 /// Reads a capture, and writes one.
 #[derive(Debug)]
 pub struct Capture {
-    /// Packets in their order, with the time since the first one.
-    reader: Reader,
+    source: Source,
     writer: Option<BufWriter<File>>,
     /// Whether packets are sent at their own times.
     real_time: bool,
 }
 
 /// The file that is read.
-enum Reader {
-    Pcap(PcapReader<BufReader<File>>),
-    PcapNg(PcapNgReader<BufReader<File>>),
+#[derive(Debug)]
+struct Source {
+    path: PathBuf,
+    reader: Reader<'static>,
 }
 
-impl std::fmt::Debug for Reader {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Reader")
-    }
-}
-
-impl Reader {
+impl Source {
     fn open(path: &Path) -> Result<Self, Failure> {
-        let file = || File::open(path).map(BufReader::new);
         let shown = path.display();
-        let cant = |error: io::Error| Failure::Usage(format!("can't read {shown}: {error}"));
-        if let Ok(reader) = PcapReader::new(file().map_err(cant)?) {
-            return match reader.header().datalink {
-                DataLink::ETHERNET => Ok(Self::Pcap(reader)),
-                other => Err(Failure::Usage(format!(
-                    "{shown} has packets of link type {other:?}, and a switch takes Ethernet; choose another \
-                     capture"
-                ))),
-            };
-        }
-        PcapNgReader::new(file().map_err(cant)?).map(Self::PcapNg).map_err(|_| {
-            Failure::Usage(format!("{shown} is no capture; give a pcap or pcapng file"))
-        })
+        let file = File::open(path)
+            .map_err(|error| Failure::Usage(format!("can't read {shown}: {error}")))?;
+        let reader = Reader::new(file)
+            .map_err(|error| Failure::Usage(format!("{shown} is no capture: {error}")))?;
+        Ok(Self { path: path.into(), reader })
     }
 
-    /// The next packet with its time, as a frame. Damage ends the capture.
-    fn next(&mut self, buffers: &mut Buffers) -> Option<(Duration, Frame)> {
-        loop {
-            let (time, data) = match self {
-                Self::Pcap(reader) => {
-                    let packet = reader.next_packet()?.ok()?;
-                    (packet.timestamp, packet.data)
-                }
-                Self::PcapNg(reader) => match reader.next_block()?.ok()? {
-                    Block::EnhancedPacket(packet) => (packet.timestamp, packet.data),
-                    Block::SimplePacket(packet) => (Duration::ZERO, packet.data),
-                    _ => continue,
-                },
-            };
-            let mut frame = buffers.take();
-            if let Some(room) = frame.bytes_mut().and_then(|bytes| bytes.get_mut(..data.len())) {
-                room.copy_from_slice(&data);
-                frame.set_len(data.len());
-                return Some((time, frame));
+    /// The next packet with its time. Its bytes replace those in `bytes`.
+    fn next(&mut self, bytes: &mut Vec<u8>) -> Result<Option<Duration>, Failure> {
+        let shown = self.path.display();
+        match self.reader.read(bytes) {
+            Ok(Some(Record { at_ns, link: ETHERNET, .. })) => {
+                Ok(Some(Duration::from_nanos(at_ns.unwrap_or_default())))
             }
+            Ok(Some(Record { link, .. })) => Err(Failure::Run(format!(
+                "{shown} has packets of link type {link}, and a switch takes Ethernet; choose another capture"
+            ))),
+            Ok(None) => Ok(None),
+            Err(error) => Err(Failure::Run(format!("{shown}: {error}"))),
         }
     }
 }
@@ -92,55 +73,72 @@ impl Capture {
     ///
     /// # Errors
     ///
-    /// If the first is no capture of Ethernet packets, or the other can't be made.
+    /// If the first is no capture, or the other can't be made. Packets of other link types than
+    /// Ethernet are an error when they are read.
     pub fn open(from: &Path, to: Option<&Path>, real_time: bool) -> Result<Self, Failure> {
-        let reader = Reader::open(from)?;
-        let cant = |path: &Path, error: io::Error| {
-            Failure::Usage(format!("can't write {}: {error}; choose another path", path.display()))
+        let source = Source::open(from)?;
+        let cant = |path: &Path, why: String| {
+            Failure::Usage(format!("can't write {}: {why}; choose another path", path.display()))
         };
-        let writer = to.map(|path| File::create(path).map_err(|error| cant(path, error)));
-        Ok(Self { reader, writer: writer.transpose()?.map(BufWriter::new), real_time })
+        if let Some(to) = to.filter(|to| fs::canonicalize(to).ok() == fs::canonicalize(from).ok()) {
+            return Err(cant(to, "it is the capture that is read".into()));
+        }
+        let writer =
+            to.map(|path| File::create(path).map_err(|error| cant(path, error.to_string())));
+        Ok(Self { source, writer: writer.transpose()?.map(BufWriter::new), real_time })
     }
 
-    /// Starts the threads of the port. The first ends with the capture, the second one with the
-    /// port. The count goes down by one at the end of the capture.
+    /// Starts the threads of the port, which end with the port. The count goes down by one at the
+    /// end of the capture.
     pub fn start(
         self,
-        RingClient { tx, rx }: RingClient,
+        RingClient { mut tx, rx }: RingClient,
         left: Arc<AtomicUsize>,
-    ) -> [JoinHandle<io::Result<()>>; 2] {
-        let Self { reader, writer, real_time } = self;
+    ) -> [JoinHandle<Result<(), Failure>>; 2] {
+        let Self { mut source, writer, real_time } = self;
         [
             thread::spawn(move || {
-                send(reader, tx, real_time, &left);
-                Ok(())
+                let read = send(&mut source, &mut tx, real_time);
+                tx.flush();
+                // Release ↔ Acquire in the switch's thread: it sees all packets.
+                left.fetch_sub(1, Ordering::Release);
+                // The port stays, since packets for it may come: as long as the switch has it.
+                while !tx.is_closed() {
+                    thread::sleep(NAP);
+                }
+                read
             }),
-            thread::spawn(move || write(rx, writer)),
+            thread::spawn(move || {
+                write(rx, writer)
+                    .map_err(|error| Failure::Run(format!("can't write a capture: {error}")))
+            }),
         ]
     }
 }
 
-fn send(mut reader: Reader, mut tx: Sending, real_time: bool, left: &AtomicUsize) {
-    let mut buffers = Buffers::new(LONGEST);
-    let (begin, mut first) = (Instant::now(), None);
-    while let Some((time, frame)) = reader.next(&mut buffers) {
+fn send(source: &mut Source, tx: &mut Sending, real_time: bool) -> Result<(), Failure> {
+    let (begin, mut first, mut bytes) = (Instant::now(), None, Vec::new());
+    while let Some(time) = source.next(&mut bytes)? {
+        if bytes.len() > LONGEST {
+            continue;
+        }
         if real_time {
             let due = begin + time.saturating_sub(*first.get_or_insert(time));
-            thread::sleep(due.saturating_duration_since(Instant::now()));
+            tx.flush();
+            while Instant::now() < due && !tx.is_closed() {
+                thread::sleep(NAP.min(due.saturating_duration_since(Instant::now())));
+            }
         }
-        if tx.push(frame).is_err() {
-            return;
+        if tx.push(Frame::of(&bytes)).is_err() {
+            break;
         }
     }
-    left.fetch_sub(1, Ordering::Release);
-    // The port stays, since packets for it may come: as long as the switch has it.
-    while !corelane::Producer::is_closed(&tx) {
-        thread::sleep(Duration::from_millis(20));
-    }
+    Ok(())
 }
 
 fn write(mut rx: Receiving, to: Option<BufWriter<File>>) -> io::Result<()> {
-    let header = PcapHeader { datalink: DataLink::ETHERNET, ..PcapHeader::default() };
+    let snaplen = LONGEST as u32;
+    let header = PcapHeader { datalink: DataLink::ETHERNET, snaplen, ..PcapHeader::default() };
     let cant = |error| io::Error::other(format!("{error}"));
     let mut writer =
         to.map(|file| PcapWriter::with_header(file, header)).transpose().map_err(cant)?;

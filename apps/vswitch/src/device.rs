@@ -10,14 +10,16 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::str::FromStr;
 use std::thread;
+use std::time::Duration;
 
 use corelane::spsc;
 use corelane_report::Failure;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{Errno, read, write};
+use rustix::net::{RecvFlags, recv};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use rustix::time::Timespec;
-use vswitch_core::{Frame, Port};
+use vswitch_core::{Buffers, Frame, Port};
 
 use crate::port::{Next, RingClient, Sleepy};
 use crate::ring::{Receiving, Sending};
@@ -34,6 +36,7 @@ const RETURNED: usize = 256;
 
 const TUNSETIFF: libc::Ioctl = 0x4004_54ca;
 const TUNSETOFFLOAD: libc::Ioctl = 0x4004_54d0;
+const TUNSETVNETHDRSZ: libc::Ioctl = 0x4004_54d8;
 /// Checksums, and TCP segmentation with IPv4, IPv6, and congestion notification.
 const OFFLOADS: libc::c_ulong = 0x01 | 0x02 | 0x04 | 0x08;
 
@@ -86,6 +89,7 @@ pub enum Kind {
 #[derive(Debug)]
 pub struct Device {
     file: OwnedFd,
+    kind: Kind,
     /// Bytes in front of each packet.
     ahead: usize,
     longest: usize,
@@ -108,7 +112,21 @@ impl Device {
             true => (AHEAD, LONGEST_OFFLOADED),
             false => (0, LONGEST),
         };
-        Ok(Self { file, ahead, longest })
+        Ok(Self { file, kind, ahead, longest })
+    }
+
+    /// Reads a packet into the frame. `false` if there is a packet, but the frame has no room for
+    /// it: it is dropped.
+    fn read(&self, frame: &mut Frame) -> Result<bool, Errno> {
+        let bytes = frame.bytes_mut().expect("it has one owner");
+        let room = bytes.len();
+        let len = match self.kind {
+            Kind::Tap => read(&self.file, bytes)?,
+            Kind::Interface => recv(&self.file, bytes, RecvFlags::TRUNC)?.1,
+        };
+        frame.set_len(len.min(room));
+        frame.set_ahead(self.ahead);
+        Ok(len <= room)
     }
 
     /// Starts the threads of the port. They end with the process, or when the port is closed.
@@ -118,10 +136,10 @@ impl Device {
     /// If the system gives no thread.
     pub fn start(self, RingClient { tx, rx }: RingClient) -> io::Result<()> {
         let (returning, returned) = spsc::queue(RETURNED).map_err(io::Error::other)?;
-        let Self { file, ahead, longest } = self;
-        let reading = file.try_clone()?;
+        let reading = Self { file: self.file.try_clone()?, ..self };
+        let file = self.file;
         let named = |name: &str| thread::Builder::new().name(name.into());
-        named("read").spawn(move || receive(&reading, tx, Taken { returned, ahead, longest }))?;
+        named("read").spawn(move || receive(&reading, tx, returned))?;
         named("write").spawn(move || send(&file, rx, returning))?;
         Ok(())
     }
@@ -131,15 +149,16 @@ impl Device {
 #[derive(Debug)]
 pub struct DevicePort {
     device: Device,
-    /// Frames for use.
-    free: Vec<Frame>,
+    buffers: Buffers,
     /// Whether packets may be there.
     is_ready: bool,
+    /// Whether the device was deleted.
+    is_gone: bool,
 }
 
 impl From<Device> for DevicePort {
     fn from(device: Device) -> Self {
-        Self { device, free: Vec::new(), is_ready: true }
+        Self { buffers: Buffers::new(device.longest), device, is_ready: true, is_gone: false }
     }
 }
 
@@ -147,38 +166,38 @@ impl Port for DevicePort {
     type Packet = Frame;
 
     fn pull(&mut self, most: usize, into: &mut Vec<Frame>) {
-        let Device { file, ahead, longest } = &self.device;
         for _ in 0..most {
             if !self.is_ready {
                 break;
             }
-            let mut frame = self.free.pop().unwrap_or_else(|| Frame::new(*longest));
-            match read(file, frame.bytes_mut().expect("nobody else has it")) {
-                Ok(len) => {
-                    frame.set_len(len);
-                    frame.set_ahead(*ahead);
-                    into.push(frame);
-                }
+            let mut frame = self.buffers.take();
+            match self.device.read(&mut frame) {
+                Ok(true) => into.push(frame),
+                Ok(false) => self.buffers.put(frame),
                 Err(error) => {
-                    self.free.push(frame);
+                    self.buffers.put(frame);
                     self.is_ready = error == Errno::INTR;
+                    self.is_gone = is_gone(error);
                 }
             }
         }
     }
 
     fn push(&mut self, from: &mut VecDeque<Frame>) {
-        while let Some(mut frame) = from.pop_front() {
+        while let Some(frame) = from.pop_front() {
             match write(&self.device.file, &frame) {
                 Err(Errno::AGAIN | Errno::NOBUFS) => return from.push_front(frame),
                 // Any other error is the device's: it is down, or the packet is too long for it.
-                _ if self.free.len() < RETURNED && frame.bytes_mut().is_some() => {
-                    self.free.push(frame);
-                }
-                _ => {}
+                _ => self.buffers.put(frame),
             }
         }
     }
+}
+
+/// Whether an error of a read says that the device was deleted, and not only that it is down or has
+/// no packet.
+fn is_gone(error: Errno) -> bool {
+    !matches!(error, Errno::AGAIN | Errno::INTR | Errno::NETDOWN)
 }
 
 impl Sleepy for DevicePort {
@@ -187,7 +206,7 @@ impl Sleepy for DevicePort {
     }
 
     fn is_gone(&mut self) -> bool {
-        false
+        self.is_gone
     }
 
     fn has_file(&self) -> bool {
@@ -202,6 +221,9 @@ impl Sleepy for DevicePort {
 /// What a refusal means, in a line.
 fn refused(name: &DeviceName, kind: Kind, error: &io::Error) -> Failure {
     let why = match (error.raw_os_error(), kind) {
+        (Some(libc::EPERM | libc::EACCES), _) if name.namespace.is_some() => {
+            "another namespace needs CAP_SYS_ADMIN: run it as root"
+        }
         (Some(libc::EPERM | libc::EACCES), Kind::Tap) => {
             "this needs CAP_NET_ADMIN and /dev/net/tun: run it as root, or let root make the device for you by \
              `ip tuntap add dev NAME mode tap user USER`"
@@ -248,22 +270,28 @@ fn open_tap(name: &str, offload: bool) -> io::Result<OwnedFd> {
     options.read(true).write(true).custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC);
     let file = OwnedFd::from(options.open("/dev/net/tun")?);
     let header = if offload { libc::IFF_VNET_HDR } else { 0 };
-    let request = request(name, libc::IFF_TAP | libc::IFF_NO_PI | header);
-    // SAFETY: the call reads an `ifreq`.
-    check(unsafe { libc::ioctl(file.as_raw_fd(), TUNSETIFF, &raw const request) })?;
+    let mut request = request(name, libc::IFF_TAP | libc::IFF_NO_PI | header);
+    // SAFETY: the call reads an `ifreq`, and writes the device's name back.
+    check(unsafe { libc::ioctl(file.as_raw_fd(), TUNSETIFF, &raw mut request) })?;
+    // A device may have other settings from the program that had it last.
     if offload {
-        // SAFETY: the call takes a number.
-        check(unsafe { libc::ioctl(file.as_raw_fd(), TUNSETOFFLOAD, OFFLOADS) })?;
+        let mut size = AHEAD as libc::c_int;
+        // SAFETY: the call reads a number.
+        check(unsafe { libc::ioctl(file.as_raw_fd(), TUNSETVNETHDRSZ, &raw mut size) })?;
     }
+    let offloads = if offload { OFFLOADS } else { 0 };
+    // SAFETY: the call takes a number.
+    check(unsafe { libc::ioctl(file.as_raw_fd(), TUNSETOFFLOAD, offloads) })?;
     Ok(file)
 }
 
 fn open_interface(name: &str, offload: bool) -> io::Result<OwnedFd> {
     let all = (libc::ETH_P_ALL as u16).to_be();
+    // Without a protocol it gets no packets of other interfaces before it is bound.
     let flags = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
     // SAFETY: the call takes numbers.
-    let socket = check(unsafe { libc::socket(libc::AF_PACKET, flags, all.into()) })?;
-    // SAFETY: it is open, and nobody else has it.
+    let socket = check(unsafe { libc::socket(libc::AF_PACKET, flags, 0) })?;
+    // SAFETY: it is open, and this is its only owner.
     let socket = unsafe { OwnedFd::from_raw_fd(socket) };
     let text = std::ffi::CString::new(name)?;
     // SAFETY: the call reads a string.
@@ -305,48 +333,34 @@ fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
-/// Buffers of the reading thread.
-struct Taken {
-    returned: spsc::Consumer<Frame>,
-    ahead: usize,
-    longest: usize,
-}
-
-impl Taken {
-    fn take(&mut self) -> Frame {
-        // Frames of other ports come back too. All ports have buffers of one size.
-        let returned =
-            self.returned.try_pop().ok().filter(|frame| frame.capacity() >= self.longest);
-        returned.unwrap_or_else(|| Frame::new(self.longest))
-    }
-}
-
-/// From the device to the switch, until the port is closed.
-fn receive(file: &OwnedFd, mut tx: Sending, mut buffers: Taken) {
+/// From the device to the switch, until the port is closed or the device is deleted.
+fn receive(device: &Device, mut tx: Sending, mut returned: spsc::Consumer<Frame>) {
+    let mut buffers = Buffers::new(device.longest);
     let mut frames = Vec::with_capacity(BATCH);
-    let mut spare = None;
     while !tx.is_closed() {
-        while frames.len() < BATCH {
-            let mut frame = spare.take().unwrap_or_else(|| buffers.take());
-            let bytes = frame.bytes_mut().expect("nobody else has it");
-            match read(file, bytes) {
-                Ok(len) => {
-                    frame.set_len(len);
-                    frame.set_ahead(buffers.ahead);
-                    frames.push(frame);
-                }
-                Err(Errno::INTR) => spare = Some(frame),
-                // Nothing is there. Or the device is down: it may come up again.
-                Err(_) => {
-                    spare = Some(frame);
-                    break;
+        // Frames of other ports come back, too.
+        returned.pop_iter().take(BATCH).for_each(|frame| buffers.put(frame));
+        let mut end = None;
+        while frames.len() < BATCH && end.is_none() {
+            let mut frame = buffers.take();
+            match device.read(&mut frame) {
+                Ok(true) => frames.push(frame),
+                Ok(false) => buffers.put(frame),
+                Err(error) => {
+                    buffers.put(frame);
+                    end = Some(error).filter(|error| *error != Errno::INTR);
                 }
             }
         }
-        if frames.is_empty() {
-            wait(file, PollFlags::IN);
-        } else if tx.push_all(frames.drain(..)).is_err() {
+        if !frames.is_empty() {
+            if tx.push_all(frames.drain(..)).is_err() {
+                return;
+            }
+            tx.flush();
+        } else if end.is_some_and(is_gone) {
             return;
+        } else {
+            wait(&device.file, PollFlags::IN);
         }
     }
 }
@@ -356,10 +370,18 @@ fn send(file: &OwnedFd, mut rx: Receiving, mut returning: spsc::Producer<Frame>)
     let mut frames = Vec::with_capacity(BATCH);
     while rx.pop_many(&mut frames, BATCH) > 0 {
         for mut frame in frames.drain(..) {
-            while matches!(write(file, &frame), Err(Errno::AGAIN | Errno::INTR | Errno::NOBUFS)) {
-                wait(file, PollFlags::OUT);
+            loop {
+                match write(file, &frame) {
+                    Err(Errno::AGAIN | Errno::INTR) => wait(file, PollFlags::OUT),
+                    // A queue of the system is full, of which `poll` doesn't know.
+                    Err(Errno::NOBUFS) => thread::sleep(Duration::from_millis(1)),
+                    // Any other error is the device's: it is down, or the packet is too long.
+                    _ => break,
+                }
+                if rx.is_closed() {
+                    return;
+                }
             }
-            // Any other error is the device's: it is down, or the packet is too long for it.
             if frame.bytes_mut().is_some() {
                 let _ = returning.try_push(frame);
             }
@@ -370,6 +392,6 @@ fn send(file: &OwnedFd, mut rx: Receiving, mut returning: spsc::Producer<Frame>)
 /// Waits for the device, for a moment at most.
 fn wait(file: &OwnedFd, what: PollFlags) {
     let moment = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
-    // Whatever comes of it, the caller tries again.
+    // The caller tries again, also after an error.
     let _ = poll(&mut [PollFd::new(file, what)], Some(&moment));
 }

@@ -8,14 +8,13 @@ use std::collections::VecDeque;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use corelane::TryPopError;
 use corelane::bytes::ClaimError;
 use corelane::channel;
 use corelane::shm::{self, Lane, Listener, Peer, RecordConsumer, RecordProducer};
 use vswitch_core::clients::{Client, Tally};
 use vswitch_core::{Buffers, Frame, Port};
 
-use crate::port::{AnyPort, Next, Sleepy};
+use crate::port::{Next, Sleepy};
 use crate::switching::Attach;
 
 /// Longest packet of a process, in bytes.
@@ -44,33 +43,39 @@ pub struct ProcessPort {
     rx: RecordConsumer,
     buffers: Buffers,
     since: Instant,
+    /// Whether the last pull has found no packet.
+    is_empty: bool,
 }
 
 impl ProcessPort {
     /// Gives each process that asks a pair of lanes with room for `capacity` packets, and gives the
-    /// switch the port. Ends when the switch has ended.
-    ///
-    /// # Errors
-    ///
-    /// If the system has no memory or descriptors left.
-    pub fn serve(
+    /// switch the port. If the system has no memory or descriptors left, it says so and tries again
+    /// a second later. Never ends.
+    pub fn serve(listener: &Listener, capacity: usize, attach: &channel::Sender<Attach>) -> ! {
+        loop {
+            if let Err(error) = Self::serve_one(listener, capacity, attach) {
+                eprintln!("note: a process gets no port: {error}");
+                thread::sleep(Duration::from_secs(1));
+            }
+        }
+    }
+
+    fn serve_one(
         listener: &Listener,
         capacity: usize,
         attach: &channel::Sender<Attach>,
     ) -> Result<(), shm::Error> {
-        loop {
-            // Room for so many packets of usual length.
-            let open = || Lane::<[u8]>::create((capacity * 256).max(4 * LONGEST + 4096));
-            let (to_switch, to_client) = (open()?, open()?);
-            let (rx, tx) = (to_switch.consumer()?, to_client.producer()?);
-            let client = listener.hand_out_pair(&to_switch, &to_client)?;
-            let buffers = Buffers::new(LONGEST);
-            let port: AnyPort = Box::new(Self { tx, rx, buffers, since: Instant::now() });
-            let name = client.process.map_or("process".into(), |id| format!("process {id}"));
-            if attach.send(Attach { name, port }).is_err() {
-                return Ok(());
-            }
-        }
+        // Room for so many packets of usual length.
+        let open = || Lane::<[u8]>::create((capacity * 256).max(4 * LONGEST + 4096));
+        let (to_switch, to_client) = (open()?, open()?);
+        let (rx, tx) = (to_switch.consumer()?, to_client.producer()?);
+        let client = listener.hand_out_pair(&to_switch, &to_client)?;
+        let buffers = Buffers::new(LONGEST);
+        let port = Self { tx, rx, buffers, since: Instant::now(), is_empty: false };
+        let name = client.process.map_or("process".into(), |id| format!("process {id}"));
+        // The switch takes ports as long as the process runs.
+        let _ = attach.send(Attach { name, port: Box::new(port) });
+        Ok(())
     }
 
     fn copy(buffers: &mut Buffers, record: &[u8]) -> Option<Frame> {
@@ -86,11 +91,11 @@ impl Port for ProcessPort {
     type Packet = Frame;
 
     fn pull(&mut self, most: usize, into: &mut Vec<Frame>) {
+        self.is_empty = true;
         for _ in 0..most {
-            match self.rx.try_pop() {
-                Ok(record) => into.extend(Self::copy(&mut self.buffers, &record)),
-                Err(TryPopError::Empty | TryPopError::Busy | TryPopError::Closed) => break,
-            }
+            let Ok(record) = self.rx.try_pop() else { break };
+            into.extend(Self::copy(&mut self.buffers, &record));
+            self.is_empty = false;
         }
     }
 
@@ -117,7 +122,7 @@ impl Sleepy for ProcessPort {
         let peers = [self.rx.peer(), self.tx.peer()];
         let is_gone = |peer: &Peer| matches!(peer, Peer::Left | Peer::Died);
         let never_came = peers.contains(&Peer::Absent) && self.since.elapsed() > PATIENCE;
-        never_came || peers.iter().any(is_gone)
+        never_came || (self.is_empty && peers.iter().any(is_gone))
     }
 }
 
@@ -176,7 +181,7 @@ pub fn play(
         thread::sleep(GREETING);
         client.drain();
     }
-    while !is_over() {
+    while !is_over() && client.port().rx.has_peer() {
         for _ in 0..100 {
             let moved = if floods { client.flood() } else { client.exchange() };
             if moved == 0 {

@@ -198,11 +198,7 @@ fn switch(cli: &Cli) -> Result<ExitCode, Failure> {
     if let Some(name) = &cli.listen {
         let listener = Listener::bind(name).map_err(|error| Failure::Usage(error.to_string()))?;
         let (attach, capacity) = (attach.clone(), cli.capacity.0);
-        thread::spawn(move || {
-            if let Err(error) = ProcessPort::serve(&listener, capacity, &attach) {
-                eprintln!("note: no more processes get a port: {error}");
-            }
-        });
+        thread::spawn(move || ProcessPort::serve(&listener, capacity, &attach));
     } else if !has_devices && cli.capture.is_empty() {
         return Err(Failure::Usage(
             "a switch needs ports: give --tap, --interface, --capture or --listen".into(),
@@ -226,11 +222,10 @@ fn switch(cli: &Cli) -> Result<ExitCode, Failure> {
         }
     })?;
     // The ports are gone, so the threads of captures end.
-    for thread in threads {
-        let written = thread.join().expect("it does not panic");
-        written.map_err(|error| Failure::Run(format!("can't write a capture: {error}")))?;
-    }
+    let ends = threads.into_iter().map(|thread| thread.join().expect("it does not panic"));
+    let ends: Vec<_> = ends.collect();
     publish(cli, begin.elapsed(), &ports)?;
+    ends.into_iter().collect::<Result<(), Failure>>()?;
     Ok(interrupt::exit_code(0))
 }
 

@@ -1,7 +1,6 @@
 //! The switch's thread.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
@@ -21,7 +20,7 @@ use crate::port::{AnyPort, Next, NextPacket};
 const IDLE: u32 = 30;
 /// Turns between two looks at the clock.
 const TURNS: u32 = 32;
-/// Time between two looks for clients that have gone, and for the end.
+/// Time between two looks for new ports, for clients that have gone, and for the end.
 const LOOK: Duration = Duration::from_millis(50);
 /// How long it sleeps if packets wait for room, which rings no bell.
 const NAP: Duration = Duration::from_micros(50);
@@ -107,7 +106,7 @@ pub fn run(
     };
     let (mut idle, mut next_look, mut next_tell) = (0, Instant::now(), Instant::now());
     loop {
-        let mut moved = 0;
+        let (mut moved, is_read) = (0, running.is_read());
         for _ in 0..TURNS {
             let turn = thread.switch.turn(thread.now);
             moved += turn;
@@ -116,13 +115,17 @@ pub fn run(
                 std::hint::spin_loop();
             }
         }
-        thread.look_at_files();
+        if thread.look_at_files() {
+            idle = 0;
+        }
         let now = thread.look_at_the_clock();
         if now >= next_look {
             next_look = now + LOOK;
             thread.look_for_changes();
             let is_alone = thread.is_complete && thread.switch.ports().next().is_none();
-            if is_alone || running.is_over(now, moved == 0 && !thread.switch.has_waiting()) {
+            if is_alone
+                || running.is_over(now, is_read && moved == 0 && !thread.switch.has_waiting())
+            {
                 break;
             }
         }
@@ -142,9 +145,13 @@ pub fn run(
 }
 
 impl Running {
-    fn is_over(&self, now: Instant, is_idle: bool) -> bool {
-        let is_read = |sources: &Arc<AtomicUsize>| sources.load(Ordering::Acquire) == 0;
-        let is_done = is_idle && self.sources.as_ref().is_some_and(is_read);
+    /// Whether all captures are read, and there is nothing else.
+    fn is_read(&self) -> bool {
+        // Acquire ↔ Release of the reading threads: then turns find all their packets.
+        self.sources.as_ref().is_some_and(|sources| sources.load(Ordering::Acquire) == 0)
+    }
+
+    fn is_over(&self, now: Instant, is_done: bool) -> bool {
         interrupt::requested() || self.until.is_some_and(|until| now >= until) || is_done
     }
 }
@@ -167,7 +174,6 @@ struct Thread<'a> {
 /// What ends a sleep.
 enum Woken {
     Packet(usize, Frame),
-    Attach(Attach),
     /// A client has gone.
     Gone,
     /// These devices have packets, or the time is over.
@@ -236,16 +242,18 @@ impl Thread<'_> {
         now
     }
 
-    /// Finds out which devices have packets.
-    fn look_at_files(&mut self) {
+    /// Finds out which devices have packets. Whether any has.
+    fn look_at_files(&mut self) -> bool {
         let mut files = Files::default();
         for (number, port) in self.switch.ports().filter(|(_, port)| port.has_file()) {
             files.add(number, port.next());
         }
-        if !files.numbers.is_empty() {
-            let ready = files.poll(None, Duration::ZERO);
-            self.set_ready(&ready);
+        if files.numbers.is_empty() {
+            return false;
         }
+        let ready = files.poll(None, Duration::ZERO);
+        self.set_ready(&ready);
+        !ready.is_empty()
     }
 
     fn set_ready(&mut self, numbers: &[usize]) {
@@ -272,6 +280,9 @@ impl Thread<'_> {
         let gone =
             self.switch.ports().filter_map(|(number, port)| port.is_gone().then_some(number));
         for number in gone.collect::<Vec<_>>() {
+            if self.switch.has_held(number) {
+                continue; // Its last packets still wait for room.
+            }
             self.switch.detach(number);
             let of_port = self.known.iter_mut().filter(|known| known.number == Some(number));
             of_port.for_each(|known| known.number = None);
@@ -293,13 +304,12 @@ impl Thread<'_> {
         }
     }
 
-    /// Sleeps until a packet or a port comes, a client goes, or the time is over.
+    /// Sleeps until a packet comes, a client goes, or the time is over.
     fn sleep(&mut self, most: Duration) {
-        let woken = first(&mut self.switch, self.attach, &self.bell, most);
+        let woken = first(&mut self.switch, &self.bell, most);
         self.look_at_the_clock();
         match woken {
             Woken::Packet(number, packet) => self.switch.take(number, packet, self.now),
-            Woken::Attach(attach) => self.attach(attach),
             Woken::Gone => self.look_for_changes(),
             Woken::Files(ready) => self.set_ready(&ready),
         }
@@ -339,13 +349,9 @@ impl PortReport {
     }
 }
 
-/// Sleeps at all ports. What comes to several of them at once stays there.
-fn first(
-    switch: &mut Switch<AnyPort>,
-    attach: &channel::Receiver<Attach>,
-    bell: &Arc<Bell>,
-    most: Duration,
-) -> Woken {
+/// Sleeps at all ports. If packets come to several of them, one packet is taken, and the others
+/// stay in their queues.
+fn first(switch: &mut Switch<AnyPort>, bell: &Arc<Bell>, most: Duration) -> Woken {
     bell.clear();
     let waker = Waker::from(bell.clone());
     let mut context = Context::from_waker(&waker);
@@ -353,28 +359,16 @@ fn first(
     for (number, port) in switch.ports() {
         packets.extend(files.add(number, port.next()).map(|packet| (number, packet)));
     }
-    let (mut new, mut is_open) = (pin!(attach.recv_async()), true);
-    let mut ready = Vec::new();
-    for looks in 0..2 {
-        for (number, next) in &mut packets {
-            match next.as_mut().poll(&mut context) {
-                Poll::Ready(Some(packet)) => return Woken::Packet(*number, packet),
-                Poll::Ready(None) => return Woken::Gone,
-                Poll::Pending => {}
-            }
-        }
-        match if is_open { new.as_mut().poll(&mut context) } else { Poll::Pending } {
-            Poll::Ready(Ok(attach)) => return Woken::Attach(attach),
-            // No more ports will come.
-            Poll::Ready(Err(_)) => is_open = false,
-            Poll::Pending => {}
-        }
-        if looks == 0 {
-            ready = files.poll(Some(bell.0.as_fd()), most);
-            if !ready.is_empty() {
-                break;
-            }
-        }
-    }
-    Woken::Files(ready)
+    let mut look = || {
+        packets.iter_mut().find_map(|(number, next)| match next.as_mut().poll(&mut context) {
+            Poll::Ready(Some(packet)) => Some(Woken::Packet(*number, packet)),
+            Poll::Ready(None) => Some(Woken::Gone),
+            Poll::Pending => None,
+        })
+    };
+    look().unwrap_or_else(|| {
+        let ready = files.poll(Some(bell.0.as_fd()), most);
+        let packet = if ready.is_empty() { look() } else { None };
+        packet.unwrap_or(Woken::Files(ready))
+    })
 }

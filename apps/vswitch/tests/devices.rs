@@ -1,4 +1,4 @@
-//! TAP devices in network namespaces: a file goes through, and its hash is checked.
+//! Devices in network namespaces: a file goes through, and its hash is checked.
 
 #![cfg(target_os = "linux")]
 
@@ -20,25 +20,52 @@ const DATAGRAMS: u32 = 20_000;
 /// Datagrams under way: so few that no socket's buffer overflows.
 const WINDOW: u32 = 64;
 
-/// Namespaces with a TAP device each, which are removed in the end.
-struct Spaces(Vec<String>);
+/// Namespaces with a device each, which are removed in the end.
+struct Spaces {
+    names: Vec<String>,
+    /// The options of the switch's ports.
+    ports: Vec<String>,
+}
+
+/// Where the switch's ends of pairs of interfaces are.
+const SWITCH: &str = "switch";
 
 impl Spaces {
-    /// So many namespaces. `None` if this user can't make them.
-    fn new(test: &str, count: usize) -> Option<Self> {
+    /// So many namespaces with TAP devices, or with interfaces whose other ends are in one more
+    /// namespace. `None` if this user can't make them.
+    fn new(test: &str, count: usize, has_taps: bool) -> Option<Self> {
         let id = std::process::id();
-        let spaces = Self((0..count).map(|number| format!("vs-{test}-{id}-{number}")).collect());
-        for (number, name) in spaces.0.iter().enumerate() {
-            let tap = format!("-n {name} tuntap add dev tap0 mode tap");
-            if !ip(&format!("netns add {name}")) || !ip(&tap) {
-                eprintln!("left out: network namespaces need root, iproute2 and /dev/net/tun");
+        let name = |number: usize| format!("vs-{test}-{id}-{number}");
+        let mut spaces = Self { names: (0..count).map(name).collect(), ports: Vec::new() };
+        let between = format!("vs-{test}-{id}-{SWITCH}");
+        if !has_taps {
+            spaces.names.push(between.clone());
+        }
+        if !spaces.names.iter().all(|name| ip(&format!("netns add {name}"))) {
+            eprintln!("left out: network namespaces need root and iproute2");
+            return None;
+        }
+        for (number, name) in spaces.names[..count].iter().enumerate() {
+            let (device, port) = if has_taps {
+                let tap = format!("-n {name} tuntap add dev eth0 mode tap");
+                (tap, ["--tap".into(), format!("eth0@{name}")])
+            } else {
+                let pair = format!(
+                    "link add p{number} netns {between} type veth peer name eth0 netns {name}"
+                );
+                (pair, ["--interface".into(), format!("p{number}@{between}")])
+            };
+            if !ip(&device) {
+                eprintln!("left out: there is no /dev/net/tun, or no pairs of interfaces");
                 return None;
             }
-            assert!(ip(&format!("-n {name} address add 10.98.0.{}/24 dev tap0", number + 1)));
+            spaces.ports.extend(port);
+            assert!(ip(&format!("-n {name} address add 10.98.0.{}/24 dev eth0", number + 1)));
             assert!(
-                ip(&format!("-n {name} link set tap0 up"))
+                ip(&format!("-n {name} link set eth0 up"))
                     && ip(&format!("-n {name} link set lo up"))
             );
+            assert!(has_taps || ip(&format!("-n {between} link set p{number} up")));
         }
         Some(spaces)
     }
@@ -47,7 +74,8 @@ impl Spaces {
     fn within<R: Send>(&self, number: usize, run: impl FnOnce() -> R + Send) -> R {
         thread::scope(|scope| {
             let thread = scope.spawn(|| {
-                let file = File::open(format!("/run/netns/{}", self.0[number])).expect("it exists");
+                let file =
+                    File::open(format!("/run/netns/{}", self.names[number])).expect("it exists");
                 move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))
                     .expect("root may");
                 run()
@@ -58,9 +86,8 @@ impl Spaces {
 
     /// The switch between all namespaces.
     fn switch(&self, args: &str) -> Ended {
-        let taps = self.0.iter().flat_map(|name| ["--tap".into(), format!("tap0@{name}")]);
         let mut command = Command::new(env!("CARGO_BIN_EXE_vswitch"));
-        command.args(taps).args(args.split_whitespace());
+        command.args(&self.ports).args(args.split_whitespace());
         let switch = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         let switch = Ended(switch.expect("it can be started"));
         // Until it forwards.
@@ -74,7 +101,7 @@ impl Spaces {
 
 impl Drop for Spaces {
     fn drop(&mut self) {
-        for name in &self.0 {
+        for name in &self.names {
             ip(&format!("netns del {name}"));
         }
     }
@@ -173,8 +200,8 @@ fn send_datagrams(spaces: &Spaces) {
     receives.join().expect("all have come");
 }
 
-fn check(test: &str, args: &str) {
-    let Some(spaces) = Spaces::new(test, 3) else { return };
+fn check(test: &str, has_taps: bool, args: &str) {
+    let Some(spaces) = Spaces::new(test, 3, has_taps) else { return };
     let _switch = spaces.switch(args);
     send_file(&spaces, 0, 1);
     send_file(&spaces, 1, 2);
@@ -183,10 +210,15 @@ fn check(test: &str, args: &str) {
 
 #[test]
 fn a_file_goes_from_namespace_to_namespace() {
-    check("one", "--overflow wait");
+    check("one", true, "--overflow wait");
 }
 
 #[test]
 fn a_file_goes_through_threads_and_without_offload() {
-    check("two", "--overflow wait --device-threads --no-offload --queue bqueue");
+    check("two", true, "--overflow wait --device-threads --no-offload --queue bqueue");
+}
+
+#[test]
+fn a_file_goes_through_interfaces() {
+    check("three", false, "--overflow wait");
 }

@@ -24,8 +24,9 @@ fn client(name: &str, number: u32, clients: u32, time: &str) -> Child {
 }
 
 /// A switch that listens.
-fn listening(name: &str) -> Child {
-    let switch = vswitch(&format!("--listen {name} --overflow wait --json -")).spawn();
+fn listening(name: &str, patience: &str) -> Child {
+    let switch =
+        vswitch(&format!("--listen {name} --overflow wait --patience {patience} --json -")).spawn();
     let begin = Instant::now();
     while vswitch::process::connect(name).is_err() {
         assert!(begin.elapsed() < SOON, "the switch does not listen");
@@ -61,7 +62,8 @@ fn killed_clients_stop_nobody_and_leave_nothing() {
     let kills = std::env::var("VSWITCH_KILLS").ok().and_then(|text| text.parse().ok());
     let kills: u32 = kills.unwrap_or(KILLS);
     let name = format!("vswitch-kill-{}", std::process::id());
-    let switch = listening(&name);
+    // A steady client that gets no core for a while is not stuck.
+    let switch = listening(&name, "30s");
     let steady = [0, 1].map(|number| client(&name, number, 2, "600s"));
     // Until the port is gone with which this process has knocked.
     thread::sleep(Duration::from_millis(500));
@@ -92,7 +94,7 @@ fn killed_clients_stop_nobody_and_leave_nothing() {
     assert!(ports.len() > 2 && ports.iter().all(|port| port["attached"] == false), "{ports:?}");
 }
 
-/// Waits for what comes soon.
+/// Waits for a state that comes soon.
 #[track_caller]
 fn wait_until(is_so: impl Fn() -> bool) {
     let begin = Instant::now();
@@ -105,7 +107,7 @@ fn wait_until(is_so: impl Fn() -> bool) {
 #[test]
 fn a_client_that_takes_nothing_stops_nobody() {
     let name = format!("vswitch-idle-{}", std::process::id());
-    let switch = listening(&name);
+    let switch = listening(&name, "100ms");
     let (mut tx, rx) = vswitch::process::connect(&name).expect("it listens");
     // The switch learns where client 9 is: here, where nothing is taken.
     let packet = |to: u32, from: u32| {

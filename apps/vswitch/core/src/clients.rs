@@ -132,6 +132,11 @@ impl<P: Port<Packet: Writable>> Client<P> {
         }
     }
 
+    /// Its side of the port.
+    pub fn port(&self) -> &P {
+        &self.port
+    }
+
     /// What it has seen so far.
     pub fn tally(&self) -> Tally {
         self.tally
@@ -199,7 +204,7 @@ impl<P: Port<Packet: Writable>> Client<P> {
         received + self.send()
     }
 
-    /// Takes what comes, without sending. Returns the number of packets.
+    /// Takes all packets that have come, without sending. Returns the number of packets.
     pub fn drain(&mut self) -> usize {
         let received = self.receive();
         self.free.append(&mut self.received);

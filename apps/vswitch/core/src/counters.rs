@@ -13,7 +13,8 @@ pub struct Counters {
     pub received: Counter,
     /// Their bytes.
     pub received_bytes: Counter,
-    /// Packets for the client that were dropped, because it had no room for them.
+    /// Packets for the client that were dropped, because it had no room for them; and packets that
+    /// waited when the port was removed.
     pub dropped: Counter,
     /// Packets of the client that went to all other ports.
     pub flooded: Counter,

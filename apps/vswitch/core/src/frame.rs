@@ -19,6 +19,9 @@ const LONGEST: usize = 1 << 20;
 /// Length of an Ethernet header: destination, source, type.
 const ETHERNET: usize = 14;
 
+/// Most owners of a frame: far fewer than the count can hold.
+const MOST_OWNERS: u32 = u32::MAX / 2;
+
 /// Number of packets in memory.
 static ALLOCATED: AtomicU64 = AtomicU64::new(0);
 
@@ -48,7 +51,7 @@ const BYTES: usize = 16;
 /// use vswitch_core::{Frame, Packet};
 ///
 /// let mut frame = Frame::of(&[7; 60]);
-/// frame.bytes_mut().expect("nobody else has it")[12] = 8;
+/// frame.bytes_mut().expect("it has one owner")[12] = 8;
 /// let other = frame.share();
 /// assert_eq!((frame.bytes_mut(), other[12]), (None, 8));
 /// ```
@@ -86,7 +89,7 @@ impl Frame {
         let head = NonNull::new(unsafe { alloc_zeroed(layout) }.cast::<Head>());
         let head = head.unwrap_or_else(|| handle_alloc_error(layout));
         let capacity = (layout.size() - BYTES) as u32;
-        // SAFETY: there is room for the head, and nobody else has it.
+        // SAFETY: there is room for the head, and this is its only pointer.
         unsafe {
             (*head.as_ptr()).owners = AtomicU32::new(1);
             (*head.as_ptr()).len = capacity;
@@ -246,13 +249,17 @@ impl Packet for Frame {
 
     #[inline]
     fn bytes(&self) -> usize {
-        self.len() - self.head().ahead as usize
+        self.len().saturating_sub(self.head().ahead as usize)
     }
 
     #[inline]
     fn share(&self) -> Self {
         // Relaxed: the new owner gets the frame through a queue, which orders what is in it.
-        self.head().owners.fetch_add(1, Ordering::Relaxed);
+        let owners = self.head().owners.fetch_add(1, Ordering::Relaxed);
+        if owners > MOST_OWNERS {
+            // Handles were forgotten in a loop. A count that wraps would free a frame in use.
+            std::process::abort();
+        }
         Self(self.0)
     }
 }
@@ -273,13 +280,13 @@ impl Buffers {
         Self { free: Vec::new(), bytes }
     }
 
-    /// A frame that nobody else has. It may have any bytes.
+    /// A frame with one owner. It may have any bytes.
     #[inline]
     pub fn take(&mut self) -> Frame {
         self.free.pop().unwrap_or_else(|| Frame::new(self.bytes))
     }
 
-    /// Keeps the frame for use if nobody else has it, and it is large enough.
+    /// Keeps the frame for use if it has no other owner, and is large enough.
     #[inline]
     pub fn put(&mut self, mut frame: Frame) {
         let serves = frame.capacity() >= self.bytes && frame.bytes_mut().is_some();

@@ -8,17 +8,20 @@ use crate::mac::Mac;
 use crate::port::{Packet, Port};
 use crate::table::Table;
 
-/// How long the address of a port's last packet needs no look into the table, in milliseconds.
+/// How long the address of a port's last packet needs no look into the table, in milliseconds; or
+/// half of the age of addresses, if that is less.
 const FRESH: u64 = 1000;
+/// Length of an Ethernet header.
+const HEADER: usize = 14;
 
 /// What happens to a packet if the receiving port has no room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Overflow {
     /// It is dropped and counted, as in the paper.
     Drop,
-    /// It waits, also if it is for several ports. Its sender's port is not pulled meanwhile. A port
-    /// that takes nothing for `patience` milliseconds is stuck: packets for it are dropped until it
-    /// takes one again.
+    /// It waits. Its sender's port is not pulled meanwhile. A port that takes nothing for `patience`
+    /// milliseconds is stuck: packets for it are dropped until it takes one again. Broadcasts and
+    /// multicasts wait for no port: they are dropped where there is no room.
     Wait {
         /// How long a port may take nothing.
         patience: u64,
@@ -105,9 +108,16 @@ impl<P: Port> Switch<P> {
         (number, counters)
     }
 
+    /// Whether packets of this port wait for room at others.
+    pub fn has_held(&self, number: usize) -> bool {
+        let port = self.ports.get(number).and_then(Option::as_ref);
+        port.is_some_and(|port| !port.held.is_empty())
+    }
+
     /// Removes a port. Packets that wait there are dropped, and its addresses are forgotten.
     pub fn detach(&mut self, number: usize) -> Option<P> {
-        let Attached { port, outgoing, held, .. } = self.ports.get_mut(number)?.take()?;
+        let Attached { port, outgoing, held, counters, .. } = self.ports.get_mut(number)?.take()?;
+        counters.dropped.add((outgoing.len() + held.len()) as u64);
         outgoing.into_iter().chain(held).for_each(Packet::discard);
         self.table.forget(number);
         Some(port)
@@ -210,6 +220,11 @@ impl<P: Port> Switch<P> {
 
     /// Puts a packet into the list of its destination. Gives it back if it must wait.
     fn forward(&mut self, from: usize, packet: P::Packet, now: u64) -> Result<(), P::Packet> {
+        if packet.bytes() < HEADER {
+            self.source(from).counters.filtered.add(1);
+            packet.discard();
+            return Ok(());
+        }
         let [destination, source] = packet.addresses();
         self.learn(from, source, now);
         let known = if destination.is_group() { None } else { self.table.find(destination, now) };
@@ -226,7 +241,7 @@ impl<P: Port> Switch<P> {
                 }
                 to.outgoing.push_back(packet);
             }
-            None => return self.flood(from, packet),
+            None => return self.flood(from, packet, destination.is_group()),
         }
         Ok(())
     }
@@ -238,22 +253,29 @@ impl<P: Port> Switch<P> {
     }
 
     fn learn(&mut self, from: usize, address: Mac, now: u64) {
+        let fresh = FRESH.min(self.options.age / 2);
         let last = &mut self.ports[from].as_mut().expect("a packet came from it").last;
-        // Another port may have had the address meanwhile: then it's back after `FRESH`.
-        if last.is_none_or(|(mac, learned)| mac != address || now >= learned + FRESH) {
+        // Another port may have had the address meanwhile: then it's back after `fresh`.
+        if last.is_none_or(|(mac, learned)| mac != address || now >= learned + fresh) {
             *last = Some((address, now));
             self.table.learn(address, from, now);
         }
     }
 
     /// Gives a packet to all other ports. Gives it back if it must wait for one of them.
-    fn flood(&mut self, from: usize, packet: P::Packet) -> Result<(), P::Packet> {
+    fn flood(&mut self, from: usize, packet: P::Packet, is_group: bool) -> Result<(), P::Packet> {
         let options = self.options;
-        if !self.others(from).all(|port| port.has_room(options)) {
+        if !is_group && !self.others(from).all(|port| port.has_room(options)) {
             return Err(packet);
         }
         self.source(from).counters.flooded.add(1);
-        self.others(from).for_each(|port| port.outgoing.push_back(packet.share()));
+        for port in self.others(from) {
+            if port.has_room(options) {
+                port.outgoing.push_back(packet.share());
+            } else {
+                port.counters.dropped.add(1);
+            }
+        }
         packet.discard();
         Ok(())
     }
