@@ -19,6 +19,7 @@ use corelane::line_ring::LineRing;
 use corelane::{Config, Producer, Queue};
 
 pub use self::args::RingsArgs;
+pub use self::plan::check_entries;
 use self::roles::{Batches, finish, reap, serve, submit};
 pub(crate) use self::setting::RingsSetting;
 pub use self::setting::paper_gain;

@@ -35,7 +35,12 @@ impl RingsArgs {
     }
 }
 
-fn check_entries(entries: &[u32]) -> Result<(), Failure> {
+/// Refuses rings of other sizes than io_uring has.
+///
+/// # Errors
+///
+/// If a number is no power of two.
+pub fn check_entries(entries: &[u32]) -> Result<(), Failure> {
     match entries.iter().find(|entries| !entries.is_power_of_two()) {
         Some(entries) => Err(Failure::Usage(format!(
             "io_uring has rings of a power of two, and not of {entries}: choose other --entries, such as {}",
