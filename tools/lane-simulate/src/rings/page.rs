@@ -61,7 +61,7 @@ fn beside_the_thesis(comparisons: &[Comparison]) -> Vec<Block> {
         let Comparison { batch, entries, paper, gains } = comparison;
         let what = format!("{}, SQ of {entries}", batches(*batch));
         let gains = gains.iter().map(|(_, gain)| times(*gain));
-        [what, times(*paper)].into_iter().chain(gains).collect::<Vec<_>>()
+        [what, format!("{paper}×")].into_iter().chain(gains).collect::<Vec<_>>()
     };
     let table = Block::Table(table.with(comparisons.iter().map(row)));
     vec![Block::heading(2, "Beside the thesis"), Block::Note(NOTE.into()), table]

@@ -37,7 +37,7 @@ fn the_report_has_both_batches() {
 #[test]
 fn impossible_rings_are_refused() {
     for (args, word) in [
-        ("lq", "nearest"),
+        ("lq", "choose from bbq-spsc"),
         ("--entries 48", "64"),
         ("--entries 0", "1..=32768"),
         ("--batch 33", "1..=32"),
