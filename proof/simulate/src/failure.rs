@@ -57,6 +57,15 @@ pub enum Failure {
         /// Packets that the switch has dropped.
         dropped: u64,
     },
+    /// Completions came out of order or changed, or some never came.
+    Completions {
+        /// Requests.
+        requests: u64,
+        /// Completions that came.
+        completed: u64,
+        /// Those that were not the next one.
+        wrong: u64,
+    },
     /// An item was lost, doubled, or never pushed.
     Times {
         /// The item's producer.
@@ -98,6 +107,12 @@ impl fmt::Display for Failure {
                     f,
                     "{wrong} packets came out of order or to another client, and {lost} never, of which the switch \
                      dropped {dropped}"
+                )
+            }
+            Self::Completions { requests, completed, wrong } => {
+                write!(
+                    f,
+                    "of {requests} requests {completed} were completed, {wrong} of them in another order or changed"
                 )
             }
             Self::Times { producer, item, times } => {

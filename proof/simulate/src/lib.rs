@@ -22,6 +22,9 @@
 //!
 //! [`Switching`] is a switch between clients, each of which has a queue to it and a queue from it.
 //!
+//! [`Rings`] are three threads around the rings of io_uring; [`rings_queues`] lists what takes their
+//! place.
+//!
 //! [`Stealing`] is the owner of a work-stealing queue and its thieves, or a pool of threads;
 //! [`steal_queues`] lists the queues.
 //!
@@ -50,6 +53,7 @@ mod ledger;
 mod passages;
 mod pool;
 mod queue;
+mod rings;
 mod rtt;
 mod schedules;
 mod several;
@@ -69,6 +73,7 @@ pub use killed::{Killed, Ring, test_killed};
 pub use ledger::Counted;
 pub use passages::Journey;
 pub use queue::{Queue, all, all_shared, find, team_queues};
+pub use rings::{Rings, RingsQueue, RingsRun, rings_queues};
 pub use several::{Room, test_waiting_for_records};
 pub use steal::{
     Policy, StealOrder, StealQueue, StealTask, StealTest, Stealing, StealingRun, StealingThread,

@@ -72,6 +72,8 @@ pub enum Test {
     Flooding,
     /// A switch whose clients send requests, and answer them.
     RequestResponse,
+    /// Requests through a ring to a second thread, and their completions through a ring to a third.
+    Submission,
 }
 
 impl Test {
@@ -82,7 +84,7 @@ impl Test {
 
     /// Whether an item is a message that several threads pass on.
     pub(crate) fn counts_messages(self) -> bool {
-        matches!(self, Self::Round | Self::Flooding | Self::RequestResponse)
+        matches!(self, Self::Round | Self::Flooding | Self::RequestResponse | Self::Submission)
     }
 
     /// The unit of its values.
@@ -107,7 +109,7 @@ impl Test {
             Self::SpawnJoin | Self::FanOut | Self::Chain | Self::Grain => "ns/task",
             Self::Yield => "ns/yield",
             Self::ForkJoin => "ns/join",
-            Self::Http => "ns/request",
+            Self::Http | Self::Submission => "ns/request",
             Self::Flooding | Self::RequestResponse => "ns/packet",
         }
     }

@@ -6,6 +6,7 @@ mod machines;
 mod options;
 mod outcome;
 mod page;
+mod rings;
 mod steal;
 mod streams;
 mod switch;
@@ -33,6 +34,7 @@ fn carry_out(SimulateCommand { suite, args }: SimulateCommand) -> Result<ExitCod
             args.queues = named(&args.queues, all())?;
             switch::carry_out(&args)
         }
+        SimulateSuite::Rings(args) => rings::carry_out(&args),
         SimulateSuite::Steal(args) => steal::carry_out(&args),
         SimulateSuite::Spsc(mut args) => {
             args.queues = named(&args.queues, all())?;

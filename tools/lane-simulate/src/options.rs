@@ -55,6 +55,8 @@ pub(crate) enum SimulateSuite {
     Mpmc(Box<TeamArgs>),
     /// A switch between clients, each of which has a queue to it and a queue from it.
     Switch(Box<SwitchArgs>),
+    /// The rings of io_uring between three threads, and queues in their place.
+    Rings(Box<RingsArgs>),
     /// Work stealing: an owner and its thieves, and pools of threads that steal from each other.
     Steal(Box<StealArgs>),
 }
@@ -290,6 +292,47 @@ pub(crate) struct SwitchArgs {
     pub(crate) duration: Duration,
 
     /// Decides the order of threads and store buffers that are due at the same time.
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) seed: u64,
+
+    /// Where the results go.
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
+}
+
+/// What to simulate of the rings of io_uring, and on what.
+#[derive(Debug, Args)]
+pub(crate) struct RingsArgs {
+    /// What to simulate: bbq-spsc, bbq, linering, llq, io-uring; if nothing is named, all.
+    #[arg(value_name = "QUEUE")]
+    pub(crate) queues: Vec<String>,
+
+    /// Whose caches and distances to simulate: i7, xeon40, x86-88t, arm-96t (the papers' machines);
+    /// calibrated (this one, measured first); or a file that `lane calibrate --json FILE` wrote.
+    #[arg(long, default_value = "x86-88t", value_name = "MACHINE")]
+    pub(crate) machine: String,
+
+    /// Entries of the submission ring, powers of two up to 32768. The completion ring has twice as
+    /// many.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "32,64,128,256,512,1024",
+          value_parser = clap::value_parser!(u32).range(1..=32768))]
+    pub(crate) entries: Vec<u32>,
+
+    /// Most entries of a batch, 1 to 32. A batch of the three threads has 1 to so many, at random.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,32",
+          value_parser = clap::value_parser!(u8).range(1..=32))]
+    pub(crate) batch: Vec<u8>,
+
+    /// How exactly to simulate cores.
+    #[arg(long, value_enum, default_value = "full")]
+    pub(crate) model: Model,
+
+    /// Requests that are counted.
+    #[arg(long, value_name = "N", default_value = "20000")]
+    pub(crate) items: Positive,
+
+    /// Decides the order of threads and store buffers that are due at the same time, and the
+    /// batches.
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) seed: u64,
 

@@ -110,7 +110,7 @@ fn predictions_stand_beside_measurements() {
 
 #[test]
 fn impossible_simulations_are_refused() {
-    let cases: [(&str, &[&str]); 43] = [
+    let cases: [(&str, &[&str]); 47] = [
         ("spsc lqq", &["nearest are lq,"]),
         ("spsc --pair 0,9", &["cores 0 to 7", "--pair"]),
         ("spsc --pair 1,1", &["two different"]),
@@ -141,6 +141,10 @@ fn impossible_simulations_are_refused() {
         ("switch bbq", &["bbq is between"]),
         ("switch --clients 39", &["xeon40 has cores for 2 to 38 clients"]),
         ("switch --capacity 18446744073709551615", &["--capacity"]),
+        ("rings lq", &["bbq-spsc"]),
+        ("rings --entries 48", &["power of two", "64"]),
+        ("rings --batch 33", &["1..=32"]),
+        ("rings --machine vax", &["vax", "x86-88t"]),
         ("steal bwos", &["bwos is no queue", "bwos-lifo, bwos-fifo"]),
         ("steal lq", &["thieves steal"]),
         ("steal --machine x86-88t,vax", &["vax", "arm-96t"]),
@@ -177,6 +181,24 @@ fn a_switch_has_a_row_for_each_queue_and_stands_beside_the_paper() {
     // A response needs a request, so nothing is dropped.
     let exchanges = cells.iter().filter(|cell| cell["test"] == "request-response");
     exchanges.for_each(|cell| assert_eq!(number(&cell["dropped"]), 0.0, "{cell}"));
+}
+
+#[test]
+fn rings_of_io_uring_stand_beside_queues_and_the_thesis() {
+    let run = "rings --entries 32,64 --items 2000";
+    let json = json_of(run);
+    assert_eq!(list(&json, "cells").len(), 5 * 2 * 2);
+    for cell in list(&json, "cells") {
+        assert!(number(&cell["ns_per_request"]) > 0.0, "{cell}");
+        // The kernel reads each request from another core, and the request has a line of its own.
+        assert!(number(&cell["misses_per_request"]["kernel"]) >= 0.9, "{cell}");
+    }
+    let comparisons = list(&json, "comparisons");
+    let papers: Vec<_> =
+        comparisons.iter().map(|comparison| number(&comparison["paper"])).collect();
+    assert_eq!(papers, [6.7, 20.9]);
+    assert_eq!(json_of(run)["cells"], json["cells"], "a run depends on the seed and nothing else");
+    assert!(written(&format!("{run} --batch 1"), "--html").contains("Beside the thesis"));
 }
 
 #[test]

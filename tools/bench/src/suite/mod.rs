@@ -11,6 +11,7 @@ pub(crate) mod ipc;
 pub(crate) mod mpmc;
 pub(crate) mod relaxed;
 pub(crate) mod ring;
+pub(crate) mod rings;
 pub(crate) mod spsc;
 pub(crate) mod steal;
 pub(crate) mod switch;
@@ -227,6 +228,8 @@ suites! {
     Ipc: ipc, IpcSetting, IpcArgs;
     /// A switch between clients, each of which has a queue to it and a queue from it.
     Switch: switch, SwitchSetting, SwitchArgs;
+    /// The rings of io_uring for requests and completions, and queues in their place.
+    Rings: rings, RingsSetting, RingsArgs;
     /// Work stealing: an owner that puts and gets, and thieves.
     Steal: steal, StealSetting, StealArgs;
     /// Executors of async tasks.

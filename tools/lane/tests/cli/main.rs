@@ -9,6 +9,7 @@ mod refusals;
 mod relaxed;
 mod report;
 mod ring;
+mod rings;
 mod runs;
 mod steal;
 mod subprograms;
