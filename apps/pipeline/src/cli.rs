@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum};
 use corelane::wait::Strategy;
 use corelane_report::{Failure, Positive};
-use pipeline::{MOST_THREADS, Settings};
+use pipeline::{MOST_THREADS, Settings, is_stream};
 
 /// Finds flows and the applications they belong to in captured packets: a thread for each stage,
 /// and queues of corelane between the stages.
@@ -40,9 +40,10 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "N")]
     pub(crate) batch: Option<Positive>,
 
-    /// How a stage waits for packets, or for room.
-    #[arg(long, value_enum, default_value = "adaptive")]
-    pub(crate) wait: Wait,
+    /// How a stage waits for packets, or for room [default: yield for files that are read at full
+    /// speed; adaptive where packets come at times of their own].
+    #[arg(long, value_enum)]
+    pub(crate) wait: Option<Wait>,
 
     /// Threads that classify flows.
     #[arg(long, value_name = "N", default_value = "1", value_parser = threads)]
@@ -111,7 +112,8 @@ fn speed(text: &str) -> Result<Speed, String> {
 impl Cli {
     /// How the stages work together.
     pub(crate) fn settings(&self) -> Result<Settings, Failure> {
-        let wait = match self.wait {
+        let usual = if self.has_pauses() { Wait::Adaptive } else { Wait::Yield };
+        let wait = match self.wait.unwrap_or(usual) {
             Wait::Adaptive => Strategy::Adaptive,
             Wait::Spin => Strategy::Spin,
             Wait::Yield => Strategy::Yield,
@@ -123,7 +125,15 @@ impl Cli {
             let text = format!("--batch {batch} is more than --capacity {capacity}");
             return Err(Failure::Usage(format!("{text}; choose 1 to {capacity}")));
         }
-        Ok(Settings { batch, capacity, threads: self.threads, wait, drops: self.drop })
+        let (threads, drops) = (self.threads, self.drop);
+        Ok(Settings { batch, capacity, threads, wait, drops, ..Settings::default() })
+    }
+
+    /// Whether the stages may have to wait long for packets. Then a stage that never sleeps would
+    /// take a core for nothing.
+    fn has_pauses(&self) -> bool {
+        let is_timed = matches!(self.speed, Speed::Times(_));
+        self.interface.is_some() || is_timed || self.files.iter().any(|path| is_stream(path))
     }
 }
 

@@ -44,5 +44,5 @@ pub use packet::{Packet, Parcel};
 pub use queues::{Named, Of, Queues};
 pub use replay::{LONGEST_GAP, Replay};
 pub use report::{FlowRecord, MOST_LISTED, Report, Total};
-pub use source::{Captures, Source, Spares};
-pub use stages::{MOST_THREADS, Progress, Settings, run, run_inline};
+pub use source::{Captures, Source, Spares, is_stream};
+pub use stages::{MOST_THREADS, Progress, Settings, parse_inline, run, run_inline};

@@ -37,6 +37,14 @@ impl Packet {
         Self { bytes, wire, at_ns, digits: 9, link: 1, ..Self::default() }
     }
 
+    /// Makes it a copy of `other`, in the memory that it has.
+    pub fn copy_from(&mut self, other: &Self) {
+        self.bytes.clone_from(&other.bytes);
+        (self.wire, self.at_ns) = (other.wire, other.at_ns);
+        (self.digits, self.link) = (other.digits, other.link);
+        (self.due, self.segment) = (other.due, other.segment.clone());
+    }
+
     /// Sets what a capture says about the packet whose bytes are here.
     pub(crate) fn describe(&mut self, record: &Record, at_ns: u64) {
         (self.wire, self.at_ns) = (record.bytes, at_ns);

@@ -38,6 +38,13 @@ impl Spares for () {
     }
 }
 
+/// The last one.
+impl Spares for Option<Parcel> {
+    fn take(&mut self) -> Option<Parcel> {
+        Self::take(self)
+    }
+}
+
 /// Packets in memory.
 impl Source for vec::IntoIter<Parcel> {
     fn next_packet(&mut self, _: &mut impl Spares) -> Option<Parcel> {
@@ -113,7 +120,7 @@ fn reader(path: &Path) -> Result<Reader<'static>, String> {
 }
 
 /// Whether a path is standard input, a pipe, or something else that isn't a file.
-fn is_stream(path: &Path) -> bool {
+pub fn is_stream(path: &Path) -> bool {
     path.as_os_str() == STANDARD || fs::metadata(path).is_ok_and(|about| !about.is_file())
 }
 

@@ -74,6 +74,8 @@ pub enum Test {
     RequestResponse,
     /// Requests through a ring to a second thread, and their completions through a ring to a third.
     Submission,
+    /// Packets through the stages of a pipeline.
+    Packets,
 }
 
 impl Test {
@@ -84,7 +86,14 @@ impl Test {
 
     /// Whether an item is a message that several threads pass on.
     pub(crate) fn counts_messages(self) -> bool {
-        matches!(self, Self::Round | Self::Flooding | Self::RequestResponse | Self::Submission)
+        matches!(
+            self,
+            Self::Round
+                | Self::Flooding
+                | Self::RequestResponse
+                | Self::Submission
+                | Self::Packets
+        )
     }
 
     /// The unit of its values.
@@ -110,7 +119,7 @@ impl Test {
             Self::Yield => "ns/yield",
             Self::ForkJoin => "ns/join",
             Self::Http | Self::Submission => "ns/request",
-            Self::Flooding | Self::RequestResponse => "ns/packet",
+            Self::Flooding | Self::RequestResponse | Self::Packets => "ns/packet",
         }
     }
 }

@@ -54,6 +54,7 @@ pub use stats::{Group, Quartiles};
 pub use suite::BenchArgs;
 pub use suite::ipc::{PEER, be_peer};
 pub use suite::mpmc::{MpmcArgs, Workload};
+pub use suite::pipeline::PipelineArgs;
 pub use suite::relaxed::frontier::{FrontierPoint, frontier, frontier_file};
 pub use suite::rings::{RingsArgs, check_entries, paper_gain};
 pub use suite::spsc::{Handles, MemoryKind, PayloadKind, QuickArgs, Regime, SpscArgs, SpscSetting};

@@ -126,6 +126,22 @@ impl Parcel {
         Self(NonNull::dangling())
     }
 
+    /// Any box in place of one of a number.
+    pub(crate) fn of_box<T>(item: Box<T>) -> Self {
+        Self(NonNull::from(Box::leak(item)).cast())
+    }
+
+    /// The box.
+    ///
+    /// # Safety
+    ///
+    /// The parcel was made by [`of_box`](Self::of_box) of a `Box<T>`, and no copy of it is converted
+    /// back.
+    pub(crate) unsafe fn into_box<T>(self) -> Box<T> {
+        // SAFETY: the caller's contract.
+        unsafe { Box::from_raw(self.0.cast().as_ptr()) }
+    }
+
     /// A packet in place of a number.
     pub(crate) fn of_frame(frame: Frame) -> Self {
         Self(frame.into_raw().cast())

@@ -17,6 +17,7 @@ use crate::kinds::TeamSize;
 use crate::payload::{Indirect, Parcel, Payload};
 use crate::peers;
 use crate::suite::mpmc::{self, MpmcKernel};
+use crate::suite::pipeline;
 use crate::suite::relaxed::{self, RelaxedKernel};
 use crate::suite::ring::{self, RingKernel};
 use crate::suite::spsc::words::{self, Roomy};
@@ -35,6 +36,8 @@ pub(crate) struct Kernels {
     pub(crate) larger: fn(usize) -> Option<words::Kernel>,
     /// Both sides of a port of a switch, if the queue is meant for one producer and one consumer.
     pub(crate) wire: Option<Wire>,
+    /// Makes it as a queue of pointers between stages, unless it loses items or their order.
+    pub(crate) boxes: Option<pipeline::Maker>,
     /// Between several threads.
     pub(crate) mpmc: MpmcKernel,
     /// Between threads in a ring.
@@ -63,6 +66,7 @@ impl Subject {
             spsc: None,
             larger: |_| None,
             wire: None,
+            boxes: None,
             mpmc: mpmc::measure::<N, B, Q>,
             ring: ring::measure::<B, Q>,
             relaxed: relaxed::measure::<N, Q>,
@@ -78,6 +82,12 @@ impl Subject {
     {
         self.kernel.spsc = Some(spsc::measure::<N, Q>);
         self.kernel.wire = Some(wire::<Q>);
+        self.with_boxes::<Q>()
+    }
+
+    /// The same, also measured between the stages of a pipeline.
+    pub(crate) fn with_boxes<Q: Queue<Parcel> + 'static>(mut self) -> Self {
+        self.kernel.boxes = Some(<Q as Queue<Parcel>>::boxed);
         self
     }
 
@@ -103,13 +113,16 @@ fn ours() -> Vec<Subject> {
             entries.push(single::<NonZeroU64, $queue>("tokens in packed slots"))
         };
         (shared any $id:ident: $queue:ty) => {
-            entries.push(shared::<u64, Parcel, $queue>("items of any type"))
+            entries.push(shared::<u64, Parcel, $queue>("items of any type").with_boxes::<$queue>())
         };
         (relaxed any $id:ident: $queue:ty) => {
             entries.push(shared::<u64, Parcel, $queue>("items of any type"))
         };
         (shared token $id:ident: $queue:ty) => {
-            entries.push(shared::<NonZeroU64, Parcel, $queue>("tokens in packed slots"))
+            entries.push(
+                shared::<NonZeroU64, Parcel, $queue>("tokens in packed slots")
+                    .with_boxes::<$queue>(),
+            )
         };
         // Boxes aren't plain data.
         (shared plain $id:ident: $queue:ty) => {

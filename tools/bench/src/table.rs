@@ -31,6 +31,7 @@ columns! {
     RATIO_PEER: "× peer", |s, beside| ratio(s.value.median / beside.best_peer?);
     TIMES_TUBE: "× tube", |s, beside| times(beside.tube? / s.value.median);
     GAIN: "gain", |s, beside| times(beside.best_peer? / s.value.median);
+    OVERHEAD: "overhead", |s, beside| short(s.value.median - beside.floor?);
     PER_S: "M/s", |s, _| short(s.items_per_s.or(s.messages_per_s)? / 1e6);
     LOST: "lost", |s, _| format!("{:.0} %", 100.0 * s.lost?);
     FAIR_P: "fair P", |s, _| format!("{:.2}", s.fairness?.producers);

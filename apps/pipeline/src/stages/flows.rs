@@ -31,13 +31,16 @@ where
 {
     /// Returns how long packets took, if they had a time to be here.
     pub(super) fn run(mut self) -> Option<Histogram<u64>> {
-        let mut shards = Shards::of_one_in(self.settings.threads);
+        let &Settings { threads, parse_only, .. } = self.settings;
+        let mut shards = (!parse_only).then(|| Shards::of_one_in(threads));
         let (mut latency, mut batch, mut over) = (None, Vec::new(), Vec::new());
         loop {
             let is_end = self.from_parse.pop_many(&mut batch, self.settings.batch) == 0;
             count(&self.counters.classified, batch.len() as u64);
             for packet in batch.drain(..) {
-                shards.take(&packet, &mut over);
+                if let Some(shards) = &mut shards {
+                    shards.take(&packet, &mut over);
+                }
                 note(&mut latency, packet.due);
                 if packet.bytes.capacity() <= LARGEST_SPARE {
                     // Without room for it the packet is dropped.
@@ -45,7 +48,7 @@ where
                 }
             }
             self.to_input.flush();
-            if is_end {
+            if is_end && let Some(shards) = &mut shards {
                 shards.finish(&mut over);
             }
             if !over.is_empty() {

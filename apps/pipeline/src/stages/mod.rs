@@ -45,6 +45,8 @@ pub struct Settings {
     pub wait: Strategy,
     /// Whether packets are lost where a queue is full.
     pub drops: bool,
+    /// Whether packets are only parsed. Then there are no flows.
+    pub parse_only: bool,
 }
 
 /// Most threads that classify flows.
@@ -52,7 +54,8 @@ pub const MOST_THREADS: usize = SHARDS;
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { batch: 32, capacity: 1024, threads: 1, wait: Strategy::Adaptive, drops: false }
+        let wait = Strategy::Adaptive;
+        Self { batch: 32, capacity: 1024, threads: 1, wait, drops: false, parse_only: false }
     }
 }
 
@@ -110,23 +113,38 @@ fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
 
 /// The same work as [`run`] does, in one thread without queues.
 pub fn run_inline(source: &mut impl Source) -> Report {
-    let (mut parser, mut shards) = (Parser::default(), Shards::of_one_in(1));
-    let (mut collector, mut parsed, mut over) = (Collector::default(), Vec::new(), Vec::new());
+    inline(source, Some(Shards::of_one_in(1)))
+}
+
+/// The same work as [`run`] does with [`parse_only`](Settings::parse_only), in one thread without
+/// queues.
+pub fn parse_inline(source: &mut impl Source) -> Report {
+    inline(source, None)
+}
+
+fn inline(source: &mut impl Source, mut shards: Option<Shards>) -> Report {
+    let (mut parser, mut parsed, mut spare) = (Parser::default(), Vec::new(), None);
+    let (mut collector, mut over) = (Collector::default(), Vec::new());
     let (mut packets, mut bytes, mut latency) = (0, 0, None);
-    while let Some(mut packet) = source.next_packet(&mut ()) {
+    while let Some(mut packet) = source.next_packet(&mut spare) {
         packet.number = packets;
         packets += 1;
         bytes += u64::from(packet.wire);
         parser.take(packet, &mut parsed);
         for packet in parsed.drain(..) {
-            shards.take(&packet, &mut over);
+            if let Some(shards) = &mut shards {
+                shards.take(&packet, &mut over);
+            }
             note(&mut latency, packet.due);
+            spare = Some(packet);
         }
         over.drain(..).for_each(|flow| collector.add(flow));
     }
     parser.finish(&mut parsed);
-    parsed.drain(..).for_each(|packet| shards.take(&packet, &mut over));
-    shards.finish(&mut over);
+    if let Some(mut shards) = shards {
+        parsed.drain(..).for_each(|packet| shards.take(&packet, &mut over));
+        shards.finish(&mut over);
+    }
     over.drain(..).for_each(|flow| collector.add(flow));
     Report { packets, bytes, latency_ns: latency, ..collector.report(parser.tally) }
 }

@@ -9,6 +9,7 @@ pub(crate) mod executor;
 #[cfg_attr(not(target_os = "linux"), path = "ipc/none.rs")]
 pub(crate) mod ipc;
 pub(crate) mod mpmc;
+pub(crate) mod pipeline;
 pub(crate) mod relaxed;
 pub(crate) mod ring;
 pub(crate) mod rings;
@@ -230,6 +231,8 @@ suites! {
     Switch: switch, SwitchSetting, SwitchArgs;
     /// The rings of io_uring for requests and completions, and queues in their place.
     Rings: rings, RingsSetting, RingsArgs;
+    /// Packets through stages, each on a thread, with a queue between two stages.
+    Pipeline: pipeline, PipelineSetting, PipelineArgs;
     /// Work stealing: an owner that puts and gets, and thieves.
     Steal: steal, StealSetting, StealArgs;
     /// Executors of async tasks.

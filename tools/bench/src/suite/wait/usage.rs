@@ -23,7 +23,7 @@ impl Usage {
     }
 
     /// What all threads of the program have taken so far. Only on Linux.
-    pub(super) fn of_all_threads() -> Option<Self> {
+    pub(crate) fn of_all_threads() -> Option<Self> {
         #[cfg(target_os = "linux")]
         return of(libc::RUSAGE_SELF);
         #[cfg(not(target_os = "linux"))]
