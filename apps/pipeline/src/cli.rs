@@ -147,4 +147,17 @@ mod tests {
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
     }
+
+    #[test]
+    fn stages_sleep_only_where_packets_may_be_late() {
+        let wait_of = |args: &str| {
+            let cli = Cli::parse_from(["pipeline"].into_iter().chain(args.split(' ')));
+            cli.settings().map(|settings| settings.wait).ok()
+        };
+        assert_eq!(wait_of("Cargo.toml"), Some(Strategy::Yield));
+        for late in ["-", "Cargo.toml -", "Cargo.toml --speed real", "--interface lo"] {
+            assert_eq!(wait_of(late), Some(Strategy::Adaptive), "{late}");
+        }
+        assert_eq!(wait_of("- --wait sleep"), Some(Strategy::Sleep));
+    }
 }

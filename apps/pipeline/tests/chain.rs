@@ -5,7 +5,7 @@ mod build;
 
 use corelane::line_ring::LineRing;
 use corelane::wait::Strategy as Wait;
-use pipeline::{Named, Of, Packet, Parcel, Report, Settings, json, run, run_inline};
+use pipeline::{Named, Of, Packet, Parcel, Report, Settings, json, parse_inline, run, run_inline};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -75,6 +75,15 @@ fn queues_threads_batches_and_waits_change_nothing() {
         let report = report.unwrap_or_else(|error| panic!("{}: {error}", queue.id));
         assert_eq!(json(&report), expected, "{}", queue.id);
     }
+}
+
+#[test]
+fn packets_that_are_only_parsed_have_no_flows() {
+    let packets = conversations();
+    let expected = parse_inline(&mut packets.clone().into_iter());
+    assert_eq!((expected.packets, expected.flows.len()), (2100, 0));
+    let settings = Settings { parse_only: true, threads: 2, ..Settings::default() };
+    assert_eq!(json(&staged(&packets, &settings)), json(&expected));
 }
 
 /// More flows than the table holds: which of them end early is the same, too.
