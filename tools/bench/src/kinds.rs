@@ -88,11 +88,7 @@ impl Test {
     pub(crate) fn counts_messages(self) -> bool {
         matches!(
             self,
-            Self::Round
-                | Self::Flooding
-                | Self::RequestResponse
-                | Self::Submission
-                | Self::Packets
+            Self::Round | Self::Flooding | Self::RequestResponse | Self::Submission | Self::Packets
         )
     }
 
