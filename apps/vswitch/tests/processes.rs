@@ -7,6 +7,8 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use corelane::shm::{RecordConsumer, RecordProducer};
+
 /// Kills, if the environment variable `VSWITCH_KILLS` gives no other number.
 const KILLS: u32 = 20;
 /// Longest time of what should come soon.
@@ -23,16 +25,18 @@ fn client(name: &str, number: u32, clients: u32, time: &str) -> Child {
     vswitch(&args).spawn().expect("it can be started")
 }
 
-/// A switch that listens.
-fn listening(name: &str, patience: &str) -> Child {
+/// A switch that listens, and the lanes of the first port.
+fn listening(name: &str, patience: &str) -> (Child, (RecordProducer, RecordConsumer)) {
     let switch =
         vswitch(&format!("--listen {name} --overflow wait --patience {patience} --json -")).spawn();
     let begin = Instant::now();
-    while vswitch::process::connect(name).is_err() {
+    loop {
+        if let Ok(lanes) = vswitch::process::connect(name) {
+            return (switch.expect("it can be started"), lanes);
+        }
         assert!(begin.elapsed() < SOON, "the switch does not listen");
         thread::sleep(Duration::from_millis(5));
     }
-    switch.expect("it can be started")
 }
 
 fn interrupted(switch: Child) -> Output {
@@ -50,6 +54,17 @@ fn descriptors(process: u32) -> usize {
     fs::read_dir(format!("/proc/{process}/fd")).map_or(0, Iterator::count)
 }
 
+/// The same, when their number has stopped changing.
+fn settled(process: u32) -> usize {
+    loop {
+        let before = descriptors(process);
+        thread::sleep(Duration::from_millis(200));
+        if descriptors(process) == before {
+            return before;
+        }
+    }
+}
+
 /// The memory of a process, in KiB.
 fn resident(process: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).expect("it runs");
@@ -63,11 +78,13 @@ fn killed_clients_stop_nobody_and_leave_nothing() {
     let kills: u32 = kills.unwrap_or(KILLS);
     let name = format!("vswitch-kill-{}", std::process::id());
     // A steady client that gets no core for a while is not stuck.
-    let switch = listening(&name, "30s");
+    let (switch, lanes) = listening(&name, "30s");
+    let with_a_port = settled(switch.id());
+    drop(lanes);
+    wait_until(|| descriptors(switch.id()) < with_a_port);
+    let without = settled(switch.id());
+    let of_a_port = with_a_port - without;
     let steady = [0, 1].map(|number| client(&name, number, 2, "600s"));
-    // Until the port is gone with which this process has knocked.
-    thread::sleep(Duration::from_millis(500));
-    let before = descriptors(switch.id());
     let mut most = 0;
     for kill in 0..kills {
         // It sends to the other two, which know nothing of it.
@@ -77,7 +94,7 @@ fn killed_clients_stop_nobody_and_leave_nothing() {
         victim.wait().expect("it ends");
         most = most.max(resident(switch.id()));
     }
-    wait_until(|| descriptors(switch.id()) <= before);
+    wait_until(|| descriptors(switch.id()) <= without + 2 * of_a_port);
     assert!(most < 60_000, "{most} KiB");
     for client in steady {
         let output = interrupted(client);
@@ -86,7 +103,7 @@ fn killed_clients_stop_nobody_and_leave_nothing() {
         assert!(sent > Some(100), "{text}");
         assert!(text.contains(" 0 lost, 0 out of order"), "{text}");
     }
-    wait_until(|| descriptors(switch.id()) < before);
+    wait_until(|| descriptors(switch.id()) <= without);
     let report = interrupted(switch);
     let json: serde_json::Value = serde_json::from_slice(&report.stdout).expect("it is JSON");
     let ports = json["ports"].as_array().expect("ports");
@@ -107,8 +124,7 @@ fn wait_until(is_so: impl Fn() -> bool) {
 #[test]
 fn a_client_that_takes_nothing_stops_nobody() {
     let name = format!("vswitch-idle-{}", std::process::id());
-    let switch = listening(&name, "100ms");
-    let (mut tx, rx) = vswitch::process::connect(&name).expect("it listens");
+    let (switch, (mut tx, rx)) = listening(&name, "100ms");
     // The switch learns where client 9 is: here, where nothing is taken.
     let packet = |to: u32, from: u32| {
         let mut bytes = [0; 60];

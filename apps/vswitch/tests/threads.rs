@@ -16,7 +16,7 @@ use vswitch_core::{Frame, Options, Overflow};
 /// Clients of each switch.
 const CLIENTS: u32 = 3;
 /// Packets that each client gets at least.
-const PACKETS: u64 = 2000;
+const PACKETS: u64 = 500;
 
 /// A switch and its clients until each client has got some packets.
 fn exchange(ring: Ring, options: Options, spins: bool) {
@@ -33,7 +33,7 @@ fn exchange(ring: Ring, options: Options, spins: bool) {
             })
             .collect();
         // Without a client the switch goes on, until the time is over.
-        let until = Some(Instant::now() + Duration::from_secs(20));
+        let until = Some(Instant::now() + Duration::from_secs(60));
         let running = Running { options, spins, until, sources: None };
         let switch = scope.spawn(move || run(&running, &attached, |_| ()));
         let ends: Vec<_> = clients.into_iter().map(|client| client.join()).collect();
@@ -51,7 +51,7 @@ fn exchange(ring: Ring, options: Options, spins: bool) {
 fn serve(port: RingClient, number: u32, done: &AtomicU32) {
     let mut client = Client::new(port, number, CLIENTS, 4);
     client.introduce();
-    let (until, mut is_done) = (Instant::now() + Duration::from_secs(20), false);
+    let (until, mut is_done) = (Instant::now() + Duration::from_secs(60), false);
     while done.load(Ordering::Relaxed) < CLIENTS {
         if client.exchange() == 0 {
             thread::yield_now();
