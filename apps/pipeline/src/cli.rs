@@ -57,7 +57,7 @@ pub(crate) struct Cli {
     #[arg(long)]
     pub(crate) drop: bool,
 
-    /// As fast as possible (max), at the capture's times (real), or so many times as fast (2x). If
+    /// As fast as possible (max), at the capture's times (real), or N times as fast (Nx, such as 2x). If
     /// not max, latencies from the packets' times on are measured; gaps of more than a second are
     /// shortened to a second.
     #[arg(long, value_name = "max|real|Nx", default_value = "max", value_parser = speed)]
@@ -85,7 +85,7 @@ pub(crate) enum Wait {
 pub(crate) enum Speed {
     /// As fast as the stages can.
     Max,
-    /// So many times as fast as it was captured.
+    /// The capture's times, divided by this factor.
     Times(f64),
 }
 

@@ -26,7 +26,8 @@ impl Live {
         let rate = (progress.packets - before.packets) as f64 / since.elapsed().as_secs_f64();
         let Progress { packets, bytes, classified, dropped, flows } = progress;
         let text = format!(
-            "{packets} packets ({rate:.0}/s), {bytes} bytes, {classified} classified, {dropped} dropped, {flows} flows over"
+            "{packets} packets ({rate:.0}/s), {bytes} bytes, {classified} classified, \
+             {dropped} dropped, {flows} flows over"
         );
         if self.is_terminal { eprint!("\r\x1b[K{text}") } else { eprintln!("{text}") }
     }

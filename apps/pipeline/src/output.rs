@@ -70,7 +70,7 @@ impl<'a> Flow<'a> {
     }
 }
 
-/// A time as RFC 3339 writes it, with so many decimal places or some more.
+/// A time as RFC 3339 writes it, with at least `digits` decimal places.
 fn time(ns: u64, digits: u8) -> String {
     let time = UNIX_EPOCH + Duration::from_nanos(ns);
     match digits {

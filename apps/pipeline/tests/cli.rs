@@ -77,7 +77,8 @@ fn flows_are_written_for_programs() {
     });
     assert_eq!(json["flows"], serde_json::json!([flow]));
     let lines = fs::read_to_string(csv).expect("it was written");
-    let row = "10.0.0.1,40000,10.0.0.2,53,udp,1,67,2023-11-14T22:13:20.250000Z,2023-11-14T22:13:20.250000Z,dns,\"a.a,\"\"b\\255\",";
+    let row = "10.0.0.1,40000,10.0.0.2,53,udp,1,67,2023-11-14T22:13:20.250000Z,\
+               2023-11-14T22:13:20.250000Z,dns,\"a.a,\"\"b\\255\",";
     assert_eq!(lines.lines().nth(1), Some(row));
 }
 
@@ -161,7 +162,7 @@ fn bad_input_gets_one_line_that_says_what_to_change() {
     }
 }
 
-/// A line a second says that the interface is open, and what was seen.
+/// With `--live`, a line each second gives the counts so far: the interface is open.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_interface_is_read_until_ctrl_c() {

@@ -300,7 +300,7 @@ fn open_interface(name: &str, offload: bool) -> io::Result<OwnedFd> {
         return Err(Errno::NODEV.into());
     }
     let set = |option: libc::c_int, value: *const libc::c_void, len: usize| {
-        // SAFETY: the call reads so many bytes.
+        // SAFETY: the call reads `len` bytes.
         check(unsafe {
             libc::setsockopt(socket.as_raw_fd(), libc::SOL_PACKET, option, value, len as u32)
         })
@@ -324,7 +324,7 @@ fn open_interface(name: &str, offload: bool) -> io::Result<OwnedFd> {
     address.sll_protocol = all;
     address.sll_ifindex = index as i32;
     let len = size_of_val(&address) as u32;
-    // SAFETY: the call reads so many bytes.
+    // SAFETY: the call reads `len` bytes.
     check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), len) })?;
     Ok(socket)
 }

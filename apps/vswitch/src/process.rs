@@ -36,12 +36,49 @@ pub fn connect(name: &str) -> Result<(RecordProducer, RecordConsumer), shm::Erro
 /// Time between two greetings.
 const GREETING: Duration = Duration::from_millis(20);
 
-/// The switch's side of the lanes of a process.
+/// The lanes of a process, from either side: packets are copied out of one and into the other.
 #[derive(Debug)]
-pub struct ProcessPort {
+struct Lanes {
     tx: RecordProducer,
     rx: RecordConsumer,
     buffers: Buffers,
+}
+
+impl Lanes {
+    fn copy(buffers: &mut Buffers, record: &[u8]) -> Option<Frame> {
+        let mut frame = buffers.take();
+        frame.bytes_mut()?.get_mut(..record.len())?.copy_from_slice(record);
+        frame.set_len(record.len());
+        frame.set_ahead(0);
+        Some(frame)
+    }
+}
+
+impl Port for Lanes {
+    type Packet = Frame;
+
+    fn pull(&mut self, most: usize, into: &mut Vec<Frame>) {
+        for _ in 0..most {
+            let Ok(record) = self.rx.try_pop() else { break };
+            into.extend(Self::copy(&mut self.buffers, &record));
+        }
+    }
+
+    fn push(&mut self, from: &mut VecDeque<Frame>) {
+        while let Some(frame) = from.pop_front() {
+            match self.tx.try_push(frame.ethernet()) {
+                Err(ClaimError::Full | ClaimError::Busy) => return from.push_front(frame),
+                // A packet that is too long is dropped, and so is one for a process that is gone.
+                _ => self.buffers.put(frame),
+            }
+        }
+    }
+}
+
+/// The switch's side of the lanes of a process.
+#[derive(Debug)]
+pub struct ProcessPort {
+    lanes: Lanes,
     since: Instant,
     /// Whether the last pull has found no packet.
     is_empty: bool,
@@ -65,25 +102,17 @@ impl ProcessPort {
         capacity: usize,
         attach: &channel::Sender<Attach>,
     ) -> Result<(), shm::Error> {
-        // Room for so many packets of usual length.
+        // Room for `capacity` packets of usual length.
         let open = || Lane::<[u8]>::create((capacity * 256).max(4 * LONGEST + 4096));
         let (to_switch, to_client) = (open()?, open()?);
         let (rx, tx) = (to_switch.consumer()?, to_client.producer()?);
         let client = listener.hand_out_pair(&to_switch, &to_client)?;
-        let buffers = Buffers::new(LONGEST);
-        let port = Self { tx, rx, buffers, since: Instant::now(), is_empty: false };
+        let lanes = Lanes { tx, rx, buffers: Buffers::new(LONGEST) };
+        let port = Self { lanes, since: Instant::now(), is_empty: false };
         let name = client.process.map_or("process".into(), |id| format!("process {id}"));
         // The switch takes ports as long as the process runs.
         let _ = attach.send(Attach { name, port: Box::new(port) });
         Ok(())
-    }
-
-    fn copy(buffers: &mut Buffers, record: &[u8]) -> Option<Frame> {
-        let mut frame = buffers.take();
-        frame.bytes_mut()?.get_mut(..record.len())?.copy_from_slice(record);
-        frame.set_len(record.len());
-        frame.set_ahead(0);
-        Some(frame)
     }
 }
 
@@ -91,66 +120,30 @@ impl Port for ProcessPort {
     type Packet = Frame;
 
     fn pull(&mut self, most: usize, into: &mut Vec<Frame>) {
-        self.is_empty = true;
-        for _ in 0..most {
-            let Ok(record) = self.rx.try_pop() else { break };
-            into.extend(Self::copy(&mut self.buffers, &record));
-            self.is_empty = false;
-        }
+        let before = into.len();
+        self.lanes.pull(most, into);
+        self.is_empty = into.len() == before;
     }
 
     fn push(&mut self, from: &mut VecDeque<Frame>) {
-        while let Some(frame) = from.pop_front() {
-            match self.tx.try_push(frame.ethernet()) {
-                Err(ClaimError::Full | ClaimError::Busy) => return from.push_front(frame),
-                // One that is too long is dropped, and so is one for a client that is gone.
-                _ => self.buffers.put(frame),
-            }
-        }
+        self.lanes.push(from);
     }
 }
 
 impl Sleepy for ProcessPort {
     fn next(&mut self) -> Next<'_> {
         Next::Packet(Box::pin(async {
-            let record = self.rx.pop_async().await?;
-            Self::copy(&mut self.buffers, &record)
+            let Lanes { rx, buffers, .. } = &mut self.lanes;
+            let record = rx.pop_async().await?;
+            Lanes::copy(buffers, &record)
         }))
     }
 
     fn is_gone(&mut self) -> bool {
-        let peers = [self.rx.peer(), self.tx.peer()];
+        let peers = [self.lanes.rx.peer(), self.lanes.tx.peer()];
         let is_gone = |peer: &Peer| matches!(peer, Peer::Left | Peer::Died);
         let never_came = peers.contains(&Peer::Absent) && self.since.elapsed() > PATIENCE;
         never_came || (self.is_empty && peers.iter().any(is_gone))
-    }
-}
-
-/// The client's side, for the clients of the paper.
-#[derive(Debug)]
-struct ProcessClient {
-    tx: RecordProducer,
-    rx: RecordConsumer,
-    buffers: Buffers,
-}
-
-impl Port for ProcessClient {
-    type Packet = Frame;
-
-    fn pull(&mut self, most: usize, into: &mut Vec<Frame>) {
-        for _ in 0..most {
-            let Ok(record) = self.rx.try_pop() else { break };
-            into.extend(ProcessPort::copy(&mut self.buffers, &record));
-        }
-    }
-
-    fn push(&mut self, from: &mut VecDeque<Frame>) {
-        while let Some(frame) = from.pop_front() {
-            match self.tx.try_push(&frame) {
-                Err(ClaimError::Full | ClaimError::Busy) => return from.push_front(frame),
-                _ => self.buffers.put(frame),
-            }
-        }
     }
 }
 
@@ -174,7 +167,7 @@ pub fn play(
     Part { number, clients, batch, floods }: Part,
     is_over: impl Fn() -> bool,
 ) -> Tally {
-    let port = ProcessClient { tx, rx, buffers: Buffers::new(64) };
+    let port = Lanes { tx, rx, buffers: Buffers::new(64) };
     let mut client = Client::new(port, number, clients, batch);
     while !floods && !client.has_heard_of_all() && !is_over() {
         client.greet();

@@ -65,7 +65,7 @@ impl Ring {
     ///
     /// # Errors
     ///
-    /// If there is no memory for so many.
+    /// If there is no memory for `capacity` packets.
     pub fn open(self, capacity: usize) -> Result<(Sending, Receiving), Failure> {
         let ring = (self.new)(Config::new(capacity)).map_err(|error| {
             Failure::Usage(format!("{}: {error}; choose another --capacity", self.id))

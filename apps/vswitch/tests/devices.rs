@@ -123,7 +123,7 @@ fn ip(args: &str) -> bool {
     ip.status().is_ok_and(|status| status.success())
 }
 
-/// Whether a datagram that nobody expects is refused, which an answer of the other side says.
+/// Whether the other side answers a datagram to a closed port, by refusing it.
 fn ping(address: &str) -> bool {
     let socket = UdpSocket::bind("0.0.0.0:0").expect("a socket");
     socket.set_read_timeout(Some(Duration::from_millis(100))).expect("a time");

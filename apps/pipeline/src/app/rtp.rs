@@ -5,7 +5,7 @@ use super::{App, Bytes, Match};
 use crate::packet::Endpoint;
 use Match::{Is, More, No};
 
-/// A packet may be so many behind the last one that was seen.
+/// Most packets by which a packet may be behind the newest one of its stream.
 const FURTHEST: u16 = 16;
 
 /// The last packet that may be of RTP.

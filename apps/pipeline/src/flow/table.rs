@@ -35,7 +35,7 @@ impl Shards {
         Self { threads, parts: std::iter::repeat_with(Part::default).take(parts).collect() }
     }
 
-    /// The thread, of so many, that has the flow of `packet`.
+    /// Which of `threads` threads has the flow of `packet`.
     pub(crate) fn thread_of(packet: &Packet, threads: usize) -> usize {
         packet.segment.shard % threads
     }
@@ -61,8 +61,8 @@ impl Shards {
 /// A part. The flow that had a packet last is the last in its map.
 #[derive(Debug, Default)]
 struct Part {
-    /// Apart from the others, so that a flood of packets from invented addresses, which nobody
-    /// answers, ends no other flow.
+    /// Apart from the others, so that a flood of packets from invented addresses, which get
+    /// no answer, ends no other flow.
     one_way: LinkedHashMap<Key, Flow>,
     two_way: LinkedHashMap<Key, Flow>,
     /// Flows that keep bytes, in the order in which they began to.

@@ -109,7 +109,7 @@ pub struct Tally {
 }
 
 impl<P: Port<Packet: Writable>> Client<P> {
-    /// Client `number` of so many, which sends `batch` packets in one go.
+    /// Client `number` of `clients`, which sends `batch` packets in one go.
     ///
     /// # Panics
     ///

@@ -129,7 +129,7 @@ impl Frame {
             return None;
         }
         let capacity = self.capacity();
-        // SAFETY: so many bytes were allocated, and there is no other owner.
+        // SAFETY: `capacity` bytes were allocated, and there is no other owner.
         Some(unsafe { slice::from_raw_parts_mut(self.start(), capacity) })
     }
 
@@ -137,7 +137,7 @@ impl Frame {
     ///
     /// # Panics
     ///
-    /// If there is no room for so many.
+    /// If `len` is more than the capacity.
     #[inline]
     pub fn set_len(&mut self, len: usize) {
         assert!(len <= self.capacity(), "a frame for {} bytes", self.capacity());
@@ -193,7 +193,7 @@ impl Frame {
     }
 }
 
-/// The memory of a frame for so many bytes: whole lines.
+/// The memory of a frame for `capacity` bytes: whole lines.
 fn layout(capacity: usize) -> Layout {
     let size = (BYTES + capacity).next_multiple_of(LINE);
     Layout::from_size_align(size, LINE).expect("the capacity is limited")
@@ -204,7 +204,7 @@ impl Deref for Frame {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        // SAFETY: so many bytes were allocated and initialised; none changes while there are
+        // SAFETY: `len` bytes were allocated and initialised; none changes while there are
         // several owners, and `bytes_mut` borrows the only one.
         unsafe { slice::from_raw_parts(self.start(), self.head().len as usize) }
     }

@@ -68,8 +68,8 @@ impl Suite for PipelineSetting {
                  cpu ns: processor time of all threads for a packet."
             }
             _ => {
-                "Medians with quartiles; less is better. M/s: million packets a second. overhead: nanoseconds more than \
-                 inline. × peer: of the best peer. cpu ns: processor time of all threads for a packet."
+                "Medians with quartiles; less is better. M/s: million packets a second. overhead: \
+                 nanoseconds more than inline. × peer: of the best peer. cpu ns: processor time of all threads for a packet."
             }
         }
     }

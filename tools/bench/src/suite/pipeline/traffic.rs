@@ -51,7 +51,7 @@ impl Traffic {
         Self { packets, lap_ns: span + PAUSE_NS, protocols, malformed }
     }
 
-    /// Whether `report` has what so many packets have. The error says what it lacks.
+    /// Whether `report` has what this number of packets has. The error says what it lacks.
     pub(super) fn check(&self, report: &Report, is_parsed_only: bool) -> Result<(), String> {
         let (all, lap) = (report.packets, self.packets.len() as u64);
         let laps = all / lap;

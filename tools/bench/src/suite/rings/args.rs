@@ -22,7 +22,7 @@ pub struct RingsArgs {
           value_parser = clap::value_parser!(u32).range(1..=32768))]
     pub entries: Vec<u32>,
 
-    /// Most entries of a batch, 1 to 32. A batch of the three threads has 1 to so many, at random.
+    /// Most entries of a batch, 1 to 32. Each batch of the three threads has a random number from 1.
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,32",
           value_parser = clap::value_parser!(u8).range(1..=32))]
     pub batch: Vec<u8>,

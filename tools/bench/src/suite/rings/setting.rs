@@ -31,9 +31,9 @@ const ABOUT: About = About {
     heading: "The rings of io_uring",
     reading: "One thread submits requests of 64 bytes, a second one, the kernel, completes each at once with 16 bytes, \
      and a third one takes the completions: J. Wang 2024, §2.6.3, Fig. 2.12. io-uring is the algorithm of both rings, \
-     and nothing else of the kernel. Others are queues in place of both. gain is how many times faster than io-uring. The thesis's \
-     gains are of the whole io_uring of Linux 5.14 in user space without I/O, whose other parts are not named, with a core for each thread; \
-     so they are not the gains of a ring alone.",
+     and nothing else of the kernel. Others are queues in place of both. gain is how many times \
+     faster than io-uring. The thesis's gains are of the whole io_uring of Linux 5.14 in user space without I/O, \
+     whose other parts are not named, with a core for each thread; so they are not the gains of a ring alone.",
     ..About::NONE
 };
 
