@@ -104,10 +104,14 @@ pub fn picture(kept: &[Results]) -> Result<String, Failure> {
     };
     let all = kept.iter().find(|results| results.results.iter().any(is_plain_stream));
     let Some(all) = all else { return kept.iter().find_map(frontier::picture).ok_or_else(none) };
+    let mixed = || {
+        let rounds = "in each round of the stream the cores moved between near and far";
+        Failure::Usage(format!("{rounds}; measure again, with more --rounds"))
+    };
     let groups: Vec<_> = all.groups().collect();
-    let group = *groups.first().ok_or_else(none)?;
+    let group = *groups.first().ok_or_else(mixed)?;
     let mut tables = all.tables(group).into_iter();
-    let table = tables.find(|table| is_plain_stream(table[0])).ok_or_else(none)?;
+    let table = tables.find(|table| is_plain_stream(table[0])).ok_or_else(mixed)?;
     let few = |is_peer| {
         let fits = move |r: &&CellResult| r.peer == is_peer && (is_peer || is_choice(r));
         comparable(&table).into_iter().filter(fits).take(BARS)

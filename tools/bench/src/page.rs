@@ -137,6 +137,10 @@ impl Results {
                 format!("{rounds} mixed rounds left out: the cores moved between near and far. ")
             }
         };
+        let mixed = match self.rounds.is_empty() && self.mixed_rounds > 0 {
+            true => format!("{mixed}No round is left: measure again, with more --rounds. "),
+            false => mixed,
+        };
         match self.origin.is_interrupted() {
             true => format!("{mixed}Interrupted: fewer rounds than asked for."),
             false => mixed,
