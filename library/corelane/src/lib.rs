@@ -200,6 +200,8 @@ pub mod steal;
 mod unwind;
 #[cfg(feature = "std")]
 pub mod wait;
+#[cfg(feature = "std")]
+pub mod workload;
 
 pub use queue::{
     Backing, BoxedConsumer, BoxedProducer, BoxedSingleConsumer, BoxedSingleProducer, Built,
