@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 use corelane::wait::Strategy;
-use corelane_report::{Failure, Positive};
+use corelane_report::{Choice, Failure, Positive};
 use pipeline::{MOST_THREADS, Settings, is_stream};
 
 /// Finds flows and the applications they belong to in captured packets: a thread for each stage,
@@ -32,15 +32,25 @@ pub(crate) struct Cli {
     #[arg(long)]
     pub(crate) live: bool,
 
-    /// The queue between stages, by its id (see `lane list`).
-    #[arg(long, value_name = "NAME", default_value = "linering")]
-    pub(crate) queue: String,
+    /// The queue, batch, wait and capacity that `lane tune --save FILE` has chosen; options that are
+    /// given win [default: what it has chosen for this program's own workload].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tuned: Option<PathBuf>,
 
-    /// Packets that a stage takes at once, at most [default: 32, or the capacity if that is less].
+    /// Save how the queue from the input to the parser is used, for `lane tune`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) workload: Option<PathBuf>,
+
+    /// The queue between stages, by its id (see `lane list`) [default: as tuned].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) queue: Option<String>,
+
+    /// Packets that a stage takes at once, at most [default: as tuned, or the capacity if that is
+    /// less].
     #[arg(long, value_name = "N")]
     pub(crate) batch: Option<Positive>,
 
-    /// How a stage waits for packets, or for room [default: yield for files that are read at full
+    /// How a stage waits for packets, or for room [default: as tuned for files that are read at full
     /// speed; adaptive where packets come at times of their own].
     #[arg(long, value_enum)]
     pub(crate) wait: Option<Wait>,
@@ -49,9 +59,9 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "N", default_value = "1", value_parser = threads)]
     pub(crate) threads: usize,
 
-    /// Packets that a queue must hold.
-    #[arg(long, value_name = "N", default_value = "1024")]
-    pub(crate) capacity: Positive,
+    /// Packets that a queue must hold [default: as tuned].
+    #[arg(long, value_name = "N")]
+    pub(crate) capacity: Option<Positive>,
 
     /// Lose packets where a queue is full, instead of waiting.
     #[arg(long)]
@@ -64,8 +74,8 @@ pub(crate) struct Cli {
     pub(crate) speed: Speed,
 }
 
-/// The usual batch.
-const BATCH: usize = 32;
+/// What `lane tune` has chosen for the workload of this program.
+const TUNED: &str = include_str!("../tuned.json");
 
 /// How a stage waits.
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -110,17 +120,31 @@ fn speed(text: &str) -> Result<Speed, String> {
 }
 
 impl Cli {
+    /// What `lane tune` has chosen.
+    pub(crate) fn choice(&self) -> Result<Choice, Failure> {
+        match &self.tuned {
+            Some(path) => Choice::read(path),
+            None => Choice::parse(TUNED).map_err(Failure::Run),
+        }
+    }
+
     /// How the stages work together.
-    pub(crate) fn settings(&self) -> Result<Settings, Failure> {
-        let usual = if self.has_pauses() { Wait::Adaptive } else { Wait::Yield };
-        let wait = match self.wait.unwrap_or(usual) {
+    pub(crate) fn settings(&self, choice: &Choice) -> Result<Settings, Failure> {
+        let wait = match (self.wait, &choice.wait) {
+            (Some(wait), _) => wait,
+            (None, Some(tuned)) if !self.has_pauses() => {
+                Wait::from_str(tuned, true).map_err(Failure::Usage)?
+            }
+            _ => Wait::Adaptive,
+        };
+        let wait = match wait {
             Wait::Adaptive => Strategy::Adaptive,
             Wait::Spin => Strategy::Spin,
             Wait::Yield => Strategy::Yield,
             Wait::Sleep => Strategy::Sleep,
         };
-        let capacity = self.capacity.0;
-        let batch = self.batch.map_or(BATCH.min(capacity), |batch| batch.0);
+        let capacity = self.capacity.map_or(choice.capacity, |capacity| capacity.0);
+        let batch = self.batch.map_or(choice.batch.min(capacity), |batch| batch.0);
         if batch > capacity {
             let text = format!("--batch {batch} is more than --capacity {capacity}");
             return Err(Failure::Usage(format!("{text}; choose 1 to {capacity}")));
@@ -152,7 +176,8 @@ mod tests {
     fn stages_sleep_only_where_packets_may_be_late() {
         let wait_of = |args: &str| {
             let cli = Cli::parse_from(["pipeline"].into_iter().chain(args.split(' ')));
-            cli.settings().map(|settings| settings.wait).ok()
+            let choice = Choice { wait: Some("yield".into()), ..cli.choice().ok()? };
+            cli.settings(&choice).map(|settings| settings.wait).ok()
         };
         assert_eq!(wait_of("Cargo.toml"), Some(Strategy::Yield));
         for late in ["-", "Cargo.toml -", "Cargo.toml --speed real", "--interface lo"] {

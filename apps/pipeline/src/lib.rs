@@ -41,7 +41,7 @@ mod stages;
 pub use interface::Interface;
 pub use output::{csv, document, json};
 pub use packet::{Packet, Parcel};
-pub use queues::{Named, Of, Queues};
+pub use queues::{Named, Of, Queues, Watched};
 pub use replay::{LONGEST_GAP, Replay};
 pub use report::{FlowRecord, MOST_LISTED, Report, Total};
 pub use source::{Captures, Source, Spares, is_stream};

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use corelane_report::{Failure, Sink, interrupt, parse, print, unknown};
-use pipeline::{Captures, Named, Replay, Report, Source, csv, document, json, run};
+use pipeline::{
+    Captures, Named, Queues, Replay, Report, Settings, Source, Watched, csv, document, json, run,
+};
 
 use cli::{Cli, Speed};
 
@@ -16,12 +18,14 @@ fn main() -> ExitCode {
 }
 
 fn carry_out(cli: &Cli) -> Result<ExitCode, Failure> {
-    let queues = Named::all();
-    let queue = queues.iter().find(|queue| queue.id == cli.queue);
-    let queue = queue.ok_or_else(|| unknown(&cli.queue, queues.iter().map(|queue| queue.id)))?;
+    let (queues, choice) = (Named::all(), cli.choice()?);
+    let name = cli.queue.as_ref().unwrap_or(&choice.queue);
+    let queue = queues.iter().find(|queue| queue.id == name);
+    let queue = queue.ok_or_else(|| unknown(name, queues.iter().map(|queue| queue.id)))?;
+    let stages = Stages { queue: *queue, settings: cli.settings(&choice)?, cli };
     let mut outputs = Outputs::open(cli)?;
     if let Some(name) = &cli.interface {
-        let report = listen(name, queue, cli)?;
+        let report = listen(name, &stages)?;
         outputs.publish(&report)?;
         // There is no other end than Ctrl-C.
         return Ok(ExitCode::SUCCESS);
@@ -31,11 +35,11 @@ fn carry_out(cli: &Cli) -> Result<ExitCode, Failure> {
     let (report, captures) = match cli.speed {
         Speed::Max => {
             let mut captures = captures;
-            (through(&mut captures, queue, cli)?, captures)
+            (stages.run(&mut captures)?, captures)
         }
         Speed::Times(speed) => {
             let mut replay = Replay::new(captures, speed, interrupt::requested);
-            (through(&mut replay, queue, cli)?, replay.into_source())
+            (stages.run(&mut replay)?, replay.into_source())
         }
     };
     captures.faults().iter().for_each(|fault| eprintln!("note: {fault}"));
@@ -43,30 +47,51 @@ fn carry_out(cli: &Cli) -> Result<ExitCode, Failure> {
     Ok(interrupt::exit_code(0))
 }
 
-/// Sends the packets through the stages.
-fn through(source: &mut impl Source, queue: &Named, cli: &Cli) -> Result<Report, Failure> {
-    let settings = cli.settings()?;
-    let mut live = live::Live::new(cli.live);
-    let report = run(queue, source, &settings, |progress| live.show(progress));
-    live.end();
-    report.map_err(|error| {
-        let capacity = cli.capacity.0;
-        Failure::Usage(format!("{} can't have --capacity {capacity}: {error}", queue.id))
-    })
+/// The stages, and what is between them.
+struct Stages<'a> {
+    queue: Named,
+    settings: Settings,
+    cli: &'a Cli,
+}
+
+impl Stages<'_> {
+    /// Sends the packets through the stages.
+    fn run(&self, source: &mut impl Source) -> Result<Report, Failure> {
+        let Some(path) = &self.cli.workload else { return self.through(&self.queue, source) };
+        let mut file = Sink::open(path)?;
+        let watched = Watched::new(self.queue);
+        let report = self.through(&watched, source)?;
+        let mut workload = Vec::new();
+        if let Some(recorder) = watched.workload() {
+            recorder.write(&mut workload).map_err(|error| Failure::Run(error.to_string()))?;
+        }
+        file.replace(&String::from_utf8_lossy(&workload))?;
+        Ok(report)
+    }
+
+    fn through(&self, queues: &impl Queues, source: &mut impl Source) -> Result<Report, Failure> {
+        let mut live = live::Live::new(self.cli.live);
+        let report = run(queues, source, &self.settings, |progress| live.show(progress));
+        live.end();
+        report.map_err(|error| {
+            let (id, capacity) = (self.queue.id, self.settings.capacity);
+            Failure::Usage(format!("{id} can't have --capacity {capacity}: {error}"))
+        })
+    }
 }
 
 #[cfg(target_os = "linux")]
-fn listen(name: &str, queue: &Named, cli: &Cli) -> Result<Report, Failure> {
+fn listen(name: &str, stages: &Stages<'_>) -> Result<Report, Failure> {
     let open = pipeline::Interface::open(name, interrupt::requested);
     let mut interface = open.map_err(Failure::Usage)?;
     interrupt::listen();
-    let report = through(&mut interface, queue, cli)?;
+    let report = stages.run(&mut interface)?;
     interface.fault().iter().for_each(|fault| eprintln!("note: {name}: {fault}"));
     Ok(report)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn listen(_: &str, _: &Named, _: &Cli) -> Result<Report, Failure> {
+fn listen(_: &str, _: &Stages<'_>) -> Result<Report, Failure> {
     Err(Failure::Usage("--interface needs Linux; capture into a file and give its name".into()))
 }
 

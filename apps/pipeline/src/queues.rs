@@ -1,9 +1,11 @@
 //! Queues between the stages: of a type, or by name.
 
 use std::marker::PhantomData;
+use std::sync::OnceLock;
 
 use corelane::line_ring::LineRing;
 use corelane::mc_ring_sane::McRingSane;
+use corelane::workload::{self, Recorder};
 use corelane::{BoxedConsumer, BoxedProducer, Built, Config, Consumer, Producer, Queue};
 
 use crate::packet::Parcel;
@@ -118,5 +120,43 @@ impl Queues for Named {
 
     fn flows(&self, capacity: usize) -> Built<Self::FlowProducer, Self::FlowConsumer> {
         (self.flows)(Config::new(capacity))
+    }
+}
+
+/// Other queues, of which the first one is watched: the one from the input to the parser.
+#[derive(Debug)]
+pub struct Watched<Q> {
+    queues: Q,
+    first: OnceLock<Recorder>,
+}
+
+impl<Q> Watched<Q> {
+    /// The same queues, watched.
+    pub fn new(queues: Q) -> Self {
+        Self { queues, first: OnceLock::new() }
+    }
+
+    /// How the first queue was used, for `lane tune`.
+    pub fn workload(self) -> Option<Recorder> {
+        self.first.into_inner()
+    }
+}
+
+impl<Q: Queues> Queues for Watched<Q> {
+    type PacketProducer = workload::Producer<Q::PacketProducer>;
+    type PacketConsumer = workload::Consumer<Q::PacketConsumer>;
+    type FlowProducer = Q::FlowProducer;
+    type FlowConsumer = Q::FlowConsumer;
+
+    fn packets(&self, capacity: usize) -> Built<Self::PacketProducer, Self::PacketConsumer> {
+        // The recorders of the other queues are dropped.
+        let recorder = Recorder::new();
+        let pair = recorder.pair(self.queues.packets(capacity)?);
+        self.first.get_or_init(|| recorder);
+        Ok(pair)
+    }
+
+    fn flows(&self, capacity: usize) -> Built<Self::FlowProducer, Self::FlowConsumer> {
+        self.queues.flows(capacity)
     }
 }

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use corelane::workload::Probe;
 use corelane_capture::{Reader, Record};
 use corelane_report::Failure;
 use pcap_file::DataLink;
@@ -92,13 +93,13 @@ impl Capture {
     /// end of the capture.
     pub fn start(
         self,
-        RingClient { mut tx, rx }: RingClient,
+        RingClient { mut tx, rx, mut probe }: RingClient,
         left: Arc<AtomicUsize>,
     ) -> [JoinHandle<Result<(), Failure>>; 2] {
         let Self { mut source, writer, real_time } = self;
         [
             thread::spawn(move || {
-                let read = send(&mut source, &mut tx, real_time);
+                let read = send(&mut source, &mut tx, &mut probe, real_time);
                 tx.flush();
                 // Release ↔ Acquire in the switch's thread: it sees all packets.
                 left.fetch_sub(1, Ordering::Release);
@@ -116,7 +117,12 @@ impl Capture {
     }
 }
 
-fn send(source: &mut Source, tx: &mut Sending, real_time: bool) -> Result<(), Failure> {
+fn send(
+    source: &mut Source,
+    tx: &mut Sending,
+    probe: &mut Option<Probe>,
+    real_time: bool,
+) -> Result<(), Failure> {
     let (begin, mut first, mut bytes) = (Instant::now(), None, Vec::new());
     while let Some(time) = source.next(&mut bytes)? {
         if bytes.len() > LONGEST {
@@ -129,7 +135,12 @@ fn send(source: &mut Source, tx: &mut Sending, real_time: bool) -> Result<(), Fa
                 thread::sleep(NAP.min(due.saturating_duration_since(Instant::now())));
             }
         }
-        if tx.push(Frame::of(&bytes)).is_err() {
+        let frame = Frame::of(&bytes);
+        let sent = match probe {
+            Some(probe) => probe.call(1, || tx.push(frame)),
+            None => tx.push(frame),
+        };
+        if sent.is_err() {
             break;
         }
     }

@@ -134,7 +134,7 @@ impl Device {
     /// # Errors
     ///
     /// If the system gives no thread.
-    pub fn start(self, RingClient { tx, rx }: RingClient) -> io::Result<()> {
+    pub fn start(self, RingClient { tx, rx, .. }: RingClient) -> io::Result<()> {
         let (returning, returned) = spsc::queue(RETURNED).map_err(io::Error::other)?;
         let reading = Self { file: self.file.try_clone()?, ..self };
         let file = self.file;

@@ -7,6 +7,7 @@ use std::iter::from_fn;
 use std::os::fd::BorrowedFd;
 use std::pin::Pin;
 
+use corelane::workload::{Probe, Recorder, Side};
 use corelane_report::Failure;
 use vswitch_core::{Frame, Port};
 
@@ -55,6 +56,8 @@ impl fmt::Debug for dyn Sleepy {
 pub struct RingPort {
     tx: Sending,
     rx: Receiving,
+    /// Watches what the switch pulls.
+    probe: Option<Probe>,
 }
 
 /// The client's side of a pair of rings.
@@ -64,6 +67,8 @@ pub struct RingClient {
     pub tx: Sending,
     /// From the switch.
     pub rx: Receiving,
+    /// Watches what the client sends.
+    pub probe: Option<Probe>,
 }
 
 impl RingPort {
@@ -75,8 +80,25 @@ impl RingPort {
     pub fn pair(ring: Ring, capacity: usize) -> Result<(Self, RingClient), Failure> {
         let ((to_switch, from_client), (to_client, from_switch)) =
             (ring.open(capacity)?, ring.open(capacity)?);
-        let client = RingClient { tx: to_switch, rx: from_switch };
-        Ok((Self { tx: to_client, rx: from_client }, client))
+        let client = RingClient { tx: to_switch, rx: from_switch, probe: None };
+        Ok((Self { tx: to_client, rx: from_client, probe: None }, client))
+    }
+
+    /// The same, of which the ring to the switch is watched.
+    ///
+    /// # Errors
+    ///
+    /// As [`pair`](Self::pair).
+    pub fn watched(
+        ring: Ring,
+        capacity: usize,
+        recorder: &Recorder,
+    ) -> Result<(Self, RingClient), Failure> {
+        let (mut port, mut client) = Self::pair(ring, capacity)?;
+        recorder.describe(size_of::<Frame>(), client.tx.capacity());
+        port.probe = Some(recorder.probe(Side::Consumer));
+        client.probe = Some(recorder.probe(Side::Producer));
+        Ok((port, client))
     }
 }
 
@@ -84,7 +106,10 @@ impl Port for RingPort {
     type Packet = Frame;
 
     fn pull(&mut self, most: usize, into: &mut Vec<Frame>) {
+        let before = into.len();
+        self.probe.iter_mut().for_each(Probe::begins);
         into.extend(self.rx.pop_iter().take(most));
+        self.probe.iter_mut().for_each(|probe| probe.moved(into.len() - before));
     }
 
     fn push(&mut self, from: &mut VecDeque<Frame>) {

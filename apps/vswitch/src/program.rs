@@ -11,13 +11,14 @@ use std::time::{Duration, Instant};
 use clap::{Parser, Subcommand, ValueEnum};
 use corelane::channel;
 use corelane::shm::Listener;
-use corelane_report::{Failure, Positive, duration, interrupt, parse, print};
+use corelane::workload::Recorder;
+use corelane_report::{Choice, Failure, Positive, Sink, duration, interrupt, parse, print};
 use serde::Serialize;
 use vswitch::capture::Capture;
 use vswitch::device::{Device, DeviceName, DevicePort, Kind};
 use vswitch::port::{AnyPort, RingPort};
 use vswitch::process::{self, Part, ProcessPort};
-use vswitch::ring::{self, Ring};
+use vswitch::ring::Ring;
 use vswitch::switching::{Attach, PortReport, Running, run};
 use vswitch_core::{Options, Overflow};
 
@@ -48,17 +49,26 @@ struct Cli {
     #[arg(long, value_name = "NAME")]
     listen: Option<String>,
 
-    /// The rings between the switch and its ports, by name (lane list has all).
-    #[arg(long, value_name = "QUEUE", default_value = ring::DEFAULT)]
-    queue: String,
+    /// The rings, their capacity and the batch that `lane tune --save FILE` has chosen; options that
+    /// are given win [default: what it has chosen for this program's own workload].
+    #[arg(long, value_name = "FILE")]
+    tuned: Option<PathBuf>,
 
-    /// Packets that each ring must hold.
-    #[arg(long, value_name = "N", default_value = "1024")]
-    capacity: Positive,
+    /// Save how the ring of the first capture is used, for `lane tune`.
+    #[arg(long, value_name = "FILE", requires = "capture")]
+    workload: Option<PathBuf>,
 
-    /// Most packets that the switch pulls from a port in one go.
-    #[arg(long, value_name = "N", default_value = "32")]
-    batch: Positive,
+    /// The rings between the switch and its ports, by name (lane list has all) [default: as tuned].
+    #[arg(long, value_name = "QUEUE")]
+    queue: Option<String>,
+
+    /// Packets that each ring must hold [default: as tuned].
+    #[arg(long, value_name = "N")]
+    capacity: Option<Positive>,
+
+    /// Most packets that the switch pulls from a port in one go [default: as tuned].
+    #[arg(long, value_name = "N")]
+    batch: Option<Positive>,
 
     /// What happens to a packet if the receiving port has no room.
     #[arg(long, value_enum, default_value = "drop")]
@@ -163,8 +173,19 @@ fn carry_out(cli: &Cli) -> Result<ExitCode, Failure> {
     }
 }
 
+/// What `lane tune` has chosen for the workload of this program.
+const TUNED: &str = include_str!("../tuned.json");
+
 fn switch(cli: &Cli) -> Result<ExitCode, Failure> {
-    let ring = Ring::find(&cli.queue)?;
+    let tuned = match &cli.tuned {
+        Some(path) => Choice::read(path)?,
+        None => Choice::parse(TUNED).map_err(Failure::Run)?,
+    };
+    let ring = Ring::find(cli.queue.as_ref().unwrap_or(&tuned.queue))?;
+    let capacity = cli.capacity.map_or(tuned.capacity, |capacity| capacity.0);
+    let batch = cli.batch.map_or(tuned.batch, |batch| batch.0);
+    let mut workload = cli.workload.as_deref().map(Sink::open).transpose()?;
+    let recorder = Recorder::new();
     let (attach, attached) = channel::unbounded();
     let mut threads = Vec::new();
     let has_devices = !cli.tap.is_empty() || !cli.interface.is_empty();
@@ -175,7 +196,7 @@ fn switch(cli: &Cli) -> Result<ExitCode, Failure> {
         let port: AnyPort = match cli.device_threads {
             false => Box::new(DevicePort::from(device)),
             true => {
-                let (port, client) = RingPort::pair(ring, cli.capacity.0)?;
+                let (port, client) = RingPort::pair(ring, capacity)?;
                 let no_thread =
                     |error| Failure::Run(format!("the system gives no thread: {error}"));
                 device.start(client).map_err(no_thread)?;
@@ -191,13 +212,17 @@ fn switch(cli: &Cli) -> Result<ExitCode, Failure> {
         Ok((from, capture))
     });
     for (name, capture) in captures.collect::<Result<Vec<_>, Failure>>()? {
-        let (port, client) = RingPort::pair(ring, cli.capacity.0)?;
+        let is_watched = workload.is_some() && threads.is_empty();
+        let (port, client) = match is_watched {
+            true => RingPort::watched(ring, capacity, &recorder)?,
+            false => RingPort::pair(ring, capacity)?,
+        };
         threads.extend(capture.start(client, left.clone()));
         let _ = attach.send(Attach { name: name.into(), port: Box::new(port) });
     }
     if let Some(name) = &cli.listen {
         let listener = Listener::bind(name).map_err(|error| Failure::Usage(error.to_string()))?;
-        let (attach, capacity) = (attach.clone(), cli.capacity.0);
+        let attach = attach.clone();
         thread::spawn(move || ProcessPort::serve(&listener, capacity, &attach));
     } else if !has_devices && cli.capture.is_empty() {
         return Err(Failure::Usage(
@@ -211,7 +236,7 @@ fn switch(cli: &Cli) -> Result<ExitCode, Failure> {
     };
     let age = cli.age.as_millis() as u64;
     let running = Running {
-        options: Options { overflow, age, ..Options::of(cli.batch.0) },
+        options: Options { overflow, age, ..Options::of(batch) },
         spins: cli.spin,
         until: cli.length.map(|length| begin + length),
         sources: (!has_devices && cli.listen.is_none()).then_some(left),
@@ -224,6 +249,11 @@ fn switch(cli: &Cli) -> Result<ExitCode, Failure> {
     // The ports are gone, so the threads of captures end.
     let ends = threads.into_iter().map(|thread| thread.join().expect("it does not panic"));
     let ends: Vec<_> = ends.collect();
+    if let Some(sink) = &mut workload {
+        let mut text = Vec::new();
+        recorder.write(&mut text).map_err(|error| Failure::Run(error.to_string()))?;
+        sink.replace(&String::from_utf8_lossy(&text))?;
+    }
     publish(cli, begin.elapsed(), &ports)?;
     ends.into_iter().collect::<Result<(), Failure>>()?;
     Ok(interrupt::exit_code(0))

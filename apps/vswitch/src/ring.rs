@@ -21,9 +21,6 @@ pub struct Ring {
     new: New,
 }
 
-/// The ring that is used unless another one is named: the library's default.
-pub const DEFAULT: &str = "linering";
-
 /// All rings between one producer and one consumer.
 fn all() -> Vec<Ring> {
     let mut all = Vec::new();

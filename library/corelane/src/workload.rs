@@ -195,15 +195,15 @@ impl Probe {
         result
     }
 
-    /// Before a try.
+    /// Says that a try begins, for calls of which it isn't known before how many items they move.
     #[inline]
-    fn begins(&mut self) {
+    pub fn begins(&mut self) {
         self.begun.get_or_insert_with(Instant::now);
     }
 
-    /// After a try. If it moved no items, the call goes on.
+    /// Says how many items the try has moved. If it moved none, the next try continues the call.
     #[inline]
-    fn moved(&mut self, items: usize) {
+    pub fn moved(&mut self, items: usize) {
         if items == 0 {
             return;
         }
@@ -360,7 +360,7 @@ mod tests {
     fn items(text: &str, handle: usize) -> Vec<u32> {
         let is_side = |line: &&str| ["producer", "consumer"].contains(line);
         let lines: Vec<_> = text.lines().skip(4).collect();
-        let calls = lines.split(|line| is_side(&line)).nth(handle + 1).expect("there are as many");
+        let calls = lines.split(is_side).nth(handle + 1).expect("there are as many");
         calls.iter().map(|call| call.split(' ').nth(2).expect("items").parse().unwrap()).collect()
     }
 

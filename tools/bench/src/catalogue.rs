@@ -66,6 +66,19 @@ impl Entry {
         matches!(self.kind, EntryKind::Peer { .. })
     }
 
+    /// Whether it carries items of any type.
+    pub(crate) fn is_for_any(&self) -> bool {
+        !matches!(self.kind, EntryKind::Ours { items } if items != "items of any type")
+    }
+
+    /// The package of a peer.
+    pub(crate) fn package(&self) -> Option<&'static str> {
+        match self.kind {
+            EntryKind::Peer { package, .. } => Some(package),
+            EntryKind::Ours { .. } => None,
+        }
+    }
+
     /// The version of a crate from the registry.
     pub(crate) fn version(&self) -> Option<&str> {
         match &self.kind {

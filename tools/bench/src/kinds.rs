@@ -76,6 +76,8 @@ pub enum Test {
     Submission,
     /// Packets through the stages of a pipeline.
     Packets,
+    /// The items of a recorded workload.
+    Replay,
 }
 
 impl Test {
@@ -95,7 +97,7 @@ impl Test {
     /// The unit of its values.
     pub fn unit(self) -> &'static str {
         match self {
-            Self::Stream | Self::Throughput => "ns/item",
+            Self::Stream | Self::Throughput | Self::Replay => "ns/item",
             Self::Rtt => "ns/transaction",
             Self::OpenLoop | Self::FanIn => "ns",
             Self::DataLatency => "ns in the queue",

@@ -1,7 +1,7 @@
 //! The items: a number in the slot, a number in a box, or a pointer to a buffer (paper 1 §5.1).
 
 use std::collections::BTreeMap;
-use std::num::NonZeroU64;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -140,6 +140,17 @@ impl Parcel {
     pub(crate) unsafe fn into_box<T>(self) -> Box<T> {
         // SAFETY: the caller's contract.
         unsafe { Box::from_raw(self.0.cast().as_ptr()) }
+    }
+
+    /// A number in place of a pointer. It is not 0.
+    pub(crate) fn of_number(number: u64) -> Self {
+        let address = NonZeroUsize::new(number as usize).expect("numbers begin at 1");
+        Self(NonNull::without_provenance(address))
+    }
+
+    /// The number, if it was made of one.
+    pub(crate) fn number(self) -> u64 {
+        self.0.addr().get() as u64
     }
 
     /// A packet in place of a number.

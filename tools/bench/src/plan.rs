@@ -99,6 +99,11 @@ const KILL: Duration = Duration::from_millis(5);
 const SORTED: Duration = Duration::from_micros(2);
 
 impl Cell {
+    /// Makes the queue and drops it. The error says what is wrong with the parameters.
+    pub(crate) fn probe(&self) -> Result<(), String> {
+        (self.kernel.probe)(&self.params)
+    }
+
     /// The approximate time of a measurement, including the warm-up.
     pub(crate) fn time(&self) -> Duration {
         match (self.test, self.length) {
@@ -128,7 +133,7 @@ impl Plan {
         let mut possible = Vec::with_capacity(cells.len());
         for cell in cells {
             let id = cell.entry.info.id;
-            match (cell.kernel.probe)(&cell.params) {
+            match cell.probe() {
                 Ok(()) => possible.push(cell),
                 Err(reason) if named.iter().any(|name| name == id) => {
                     return Err(Failure::Usage(format!("{id} can't be measured: {reason}")));

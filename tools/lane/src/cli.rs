@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use corelane_bench::{BenchArgs, COMPUTE, CorePair, PEER, QuickArgs};
+use corelane_bench::{BenchArgs, COMPUTE, CorePair, PEER, QuickArgs, TuneArgs};
 use corelane_report::FileArgs;
 
 /// Measures the queues of corelane on this machine, beside the physical floor and beside other
@@ -55,6 +55,13 @@ pub(crate) enum Command {
         #[command(subcommand)]
         suite: BenchArgs,
     },
+    /// Find the queue, capacity, batch and way to wait that a recorded workload needs.
+    ///
+    /// corelane::workload::Recorder writes down how a program uses its queue, and a capture says
+    /// when packets come. All queues and peers move this workload. The best ones are measured with
+    /// other batches, ways to wait and capacities. The answer has the reason, the margin, and the
+    /// line of Rust to write.
+    Tune(Box<TuneArgs>),
     /// Show that each memory ordering in the sources is needed (starts the program lane-verify).
     #[command(disable_help_flag = true)]
     Verify {

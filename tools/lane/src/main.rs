@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use corelane_bench::{
-    Calibration, Counting, Plan, QuickArgs, Results, be_peer, compute, cores, numbers, picture, run,
+    Calibration, Counting, Plan, QuickArgs, Results, TuneArgs, be_peer, compute, cores, numbers,
+    picture, run,
 };
 use corelane_report::{Block, Failure, Files, Sink, about, announce, interrupt, parse, print};
 
@@ -37,6 +38,7 @@ fn carry_out(cli: Cli) -> Result<ExitCode, Failure> {
             print(&list).map(|()| ExitCode::SUCCESS)
         }
         Some(Command::Bench { suite }) => bench(suite.plan()?),
+        Some(Command::Tune(args)) => tune(&args),
         Some(Command::Peer { what }) => be_peer(&what).map(|()| ExitCode::SUCCESS),
         Some(Command::Compute { core, nice }) => compute(core, nice).map(|()| ExitCode::SUCCESS),
         Some(Command::Report(args)) => report(&args),
@@ -64,6 +66,16 @@ fn bench(plan: Plan) -> Result<ExitCode, Failure> {
     announce(&format!("measures queues side by side, {}", plan.summary()), plan.time());
     plan.notes.iter().for_each(|note| eprintln!("note: {note}"));
     measure(plan, |results, files| files.publish(results, &results.document()))
+}
+
+fn tune(args: &TuneArgs) -> Result<ExitCode, Failure> {
+    let tuning = args.prepare()?;
+    interrupt::listen();
+    announce(&tuning.summary(), tuning.time());
+    if !tuning.run()? {
+        eprintln!("nothing was measured");
+    }
+    Ok(interrupt::exit_code(0))
 }
 
 /// Measures and publishes.

@@ -4,6 +4,7 @@
 //! page for a browser, or Markdown; [`Files`] writes all of them, and the data as JSON. The other
 //! modules are shared by all the programs: options, Ctrl-C, and failures.
 
+mod choice;
 mod document;
 mod html;
 pub mod interrupt;
@@ -16,6 +17,7 @@ mod program;
 mod progress;
 mod text;
 
+pub use choice::Choice;
 pub use document::{Block, Document, ListingLine, Media, Remark, Row, Table};
 pub use number::{list, ratio, short, times};
 pub use options::{FileArgs, Positive, PositiveReal, duration, name, one_of};

@@ -11,6 +11,7 @@ pub(crate) mod ipc;
 pub(crate) mod mpmc;
 pub(crate) mod pipeline;
 pub(crate) mod relaxed;
+pub(crate) mod replay;
 pub(crate) mod ring;
 pub(crate) mod rings;
 pub(crate) mod spsc;
@@ -233,6 +234,8 @@ suites! {
     Rings: rings, RingsSetting, RingsArgs;
     /// Packets through stages, each on a thread, with a queue between two stages.
     Pipeline: pipeline, PipelineSetting, PipelineArgs;
+    /// A workload that a program has recorded, or the packets of a capture.
+    Replay: replay, ReplaySetting, ReplayArgs;
     /// Work stealing: an owner that puts and gets, and thieves.
     Steal: steal, StealSetting, StealArgs;
     /// Executors of async tasks.

@@ -13,6 +13,12 @@ pub(crate) fn number(producer: u8, count: u64) -> u64 {
     (u64::from(producer) << COUNT_BITS) | count
 }
 
+/// The producer of the item with this number.
+#[inline(always)]
+pub(crate) fn producer(number: u64) -> usize {
+    (number >> COUNT_BITS) as usize
+}
+
 /// Items that were pushed or popped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Tally {

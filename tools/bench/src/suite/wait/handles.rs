@@ -34,21 +34,21 @@ pub(super) trait Channel: 'static {
 }
 
 /// A channel whose calls block threads.
-pub(super) trait Blocking: Channel<Tx: Sender, Rx: Receiver> {}
+pub(super) trait Blocking: Channel<Tx: Sender + 'static, Rx: Receiver + 'static> {}
 
-impl<C: Channel<Tx: Sender, Rx: Receiver>> Blocking for C {}
+impl<C: Channel<Tx: Sender + 'static, Rx: Receiver + 'static>> Blocking for C {}
 
 /// The handles of both sides.
 pub(super) type Ends<T, R> = (Vec<T>, Vec<R>);
 
 /// The handle of a thread that sends.
-pub(super) trait Sender: Send {
+pub(crate) trait Sender: Send {
     /// Waits for room. False if all receivers are gone.
     fn put(&mut self, item: u64) -> bool;
 }
 
 /// The handle of a thread that receives.
-pub(super) trait Receiver: Send {
+pub(crate) trait Receiver: Send {
     /// Waits for an item. `None` if all senders are gone and no item is left.
     fn get(&mut self) -> Option<u64>;
 }

@@ -27,8 +27,9 @@ use std::fmt;
 
 pub use self::args::WaitArgs;
 pub(crate) use self::beside::Beside;
-use self::catalogue::entries;
-use self::handles::{Blocking, Channel, Wanted};
+pub(crate) use self::catalogue::entries;
+use self::handles::{Blocking, Channel, Ends, Wanted};
+pub(crate) use self::handles::{Receiver, Sender};
 pub use self::setting::{Mode, Runtime, Strategy};
 pub(crate) use self::setting::{Sharing, WaitSetting, Way};
 pub(crate) use self::usage::{Usage, between};
@@ -57,6 +58,17 @@ pub(crate) struct ChannelKernel {
     pub(crate) way: Way,
     measure: fn(Test, &Trial<'_>, &WaitSetting) -> Result<Sample, String>,
     probe: fn(Wanted) -> Result<(), String>,
+    /// Its handles in boxes, if its calls block threads.
+    open: Option<fn(Wanted) -> Result<BoxedEnds, String>>,
+}
+
+/// The handles of both sides, in boxes.
+type BoxedEnds = Ends<Box<dyn Sender>, Box<dyn Receiver>>;
+
+fn boxed<C: Blocking>(of: Wanted) -> Result<BoxedEnds, String> {
+    let (txs, rxs) = C::open(of)?;
+    let txs = txs.into_iter().map(|tx| Box::new(tx) as Box<dyn Sender>);
+    Ok((txs.collect(), rxs.into_iter().map(|rx| Box::new(rx) as Box<dyn Receiver>).collect()))
 }
 
 impl fmt::Debug for ChannelKernel {
@@ -73,6 +85,7 @@ impl ChannelKernel {
             way: Way { mode, runtime, strategy, handles: C::HANDLES },
             measure: measure::<C>,
             probe: |of| C::open(of).map(drop),
+            open: Some(boxed::<C>),
         })
     }
 
@@ -83,6 +96,7 @@ impl ChannelKernel {
             way: Way { mode, runtime, strategy, handles: C::HANDLES },
             measure: tasks::measure::<C>,
             probe: |of| C::open(of).map(drop),
+            open: None,
         })
     }
 
@@ -99,6 +113,17 @@ impl ChannelKernel {
         setting: &WaitSetting,
     ) -> Result<Sample, String> {
         (self.measure)(test, trial, setting)
+    }
+
+    /// Whether its calls block threads.
+    pub(crate) fn blocks(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// A handle for each thread. The error says why there are none.
+    pub(crate) fn handles(&self, capacity: usize, size: TeamSize) -> Result<BoxedEnds, String> {
+        let open = self.open.ok_or("its calls don't block threads")?;
+        open(Wanted { capacity, size, strategy: self.way.strategy })
     }
 
     /// Makes the channel and drops it. The error says what is wrong with the parameters.

@@ -1,0 +1,238 @@
+//! Which settings are measured, and which of them is chosen.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use core_affinity::CoreId;
+use corelane_report::{Choice, Failure, interrupt, name};
+
+use super::goal::{Goal, Measured};
+use crate::catalogue::Entry;
+use crate::params::Length;
+use crate::plan::{Cell, Plan};
+use crate::results::Results;
+use crate::runner::run;
+use crate::suite::replay::{self, Candidate, Workload, candidates};
+use crate::suite::wait::Strategy;
+
+/// Queues and channels that go on to the second part, besides the best peer.
+const FINALISTS: usize = 3;
+/// Batches of the second part, besides the recorded one.
+const BATCHES: [usize; 3] = [1, 8, 32];
+/// Capacities of the third part, besides the recorded one.
+const CAPACITIES: [usize; 5] = [16, 64, 256, 1024, 4096];
+
+/// A setting.
+#[derive(Clone, Copy)]
+pub(super) struct Setting {
+    pub(super) candidate: Candidate,
+    pub(super) capacity: usize,
+    pub(super) batch: usize,
+    pub(super) strategy: Strategy,
+}
+
+impl Setting {
+    pub(super) fn entry(&self) -> &'static Entry {
+        self.candidate.entry()
+    }
+
+    pub(super) fn is_peer(&self) -> bool {
+        self.entry().is_peer()
+    }
+
+    /// For programs.
+    pub(super) fn choice(&self) -> Choice {
+        Choice {
+            queue: self.entry().info.id.into(),
+            package: self.entry().package().map(str::to_owned),
+            capacity: self.capacity,
+            batch: self.batch,
+            wait: self.candidate.has_batches().then(|| name(&self.strategy)),
+        }
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        let of = |one: &Self| (one.entry().info.id, one.capacity, one.batch, one.strategy);
+        of(self) == of(other)
+    }
+}
+
+/// A setting, and what was measured of it.
+pub(super) type Ranked = (Setting, Measured);
+
+/// What a search has found.
+pub(super) struct Outcome {
+    pub(super) best: Setting,
+    /// The best of corelane.
+    pub(super) ours: Setting,
+    /// The best setting of each goal, of those that were measured together.
+    pub(super) goals: Vec<(Goal, Ranked)>,
+    /// Those that were measured together with the best one, the best first.
+    pub(super) last: Vec<Ranked>,
+    /// All queues, as they were measured first, the best first.
+    pub(super) first: Vec<Ranked>,
+    pub(super) parts: Vec<Results>,
+}
+
+/// What is searched.
+#[derive(Debug)]
+pub(super) struct Search {
+    workload: Arc<Workload>,
+    cores: Vec<CoreId>,
+    rounds: usize,
+    candidates: Vec<Candidate>,
+}
+
+impl Search {
+    pub(super) fn new(
+        workload: Arc<Workload>,
+        cores: Vec<CoreId>,
+        rounds: usize,
+        has_peers: bool,
+    ) -> Result<Self, Failure> {
+        let size = workload.size();
+        let fits = |one: &Candidate| {
+            let entry = one.entry();
+            let is_wanted = has_peers || !entry.is_peer();
+            let is_usual = !entry.is_literature() && !entry.info.delayed && entry.is_for_any();
+            is_wanted && is_usual && entry.info.sides.allow(size.producers, size.consumers)
+        };
+        let candidates: Vec<_> = candidates().into_iter().filter(fits).collect();
+        match candidates.is_empty() {
+            true => Err(Failure::Usage(format!("no queue is for {size} threads"))),
+            false => Ok(Self { workload, cores, rounds, candidates }),
+        }
+    }
+
+    /// About how long it takes.
+    pub(super) fn time(&self) -> Duration {
+        let settings = self.candidates.len() + (FINALISTS + 1) * 10 + 2 * CAPACITIES.len();
+        let each = Length::Time(self.workload.length()).time();
+        each.saturating_mul((settings * self.rounds) as u32)
+    }
+
+    /// `None` if the run was interrupted before anything was compared.
+    pub(super) fn run(&self, goal: Goal) -> Result<Option<Outcome>, Failure> {
+        let mut parts = Vec::new();
+        let first = self.compare(self.queues(), goal, &mut parts)?;
+        if first.is_empty() {
+            return Ok(None);
+        }
+        let second = self.compare(self.ways(&first), goal, &mut parts)?;
+        let second = if second.is_empty() { first.clone() } else { second };
+        let third = self.compare(self.capacities(&second), goal, &mut parts)?;
+        let last = if third.is_empty() { second.clone() } else { smallest_first(third, goal) };
+        let ours = |all: &[Ranked]| all.iter().find(|(one, _)| !one.is_peer()).map(|one| one.0);
+        let best = last[0].0;
+        let goals = Goal::ALL.into_iter().filter_map(|goal| {
+            let measured: Vec<_> = second.iter().map(|one| one.1).collect();
+            Some((goal, second[goal.best(&measured)?]))
+        });
+        Ok(Some(Outcome {
+            best,
+            ours: ours(&last).or(ours(&second)).or(ours(&first)).unwrap_or(best),
+            goals: goals.collect(),
+            last,
+            first,
+            parts,
+        }))
+    }
+
+    /// All queues as the program uses its queue now.
+    fn queues(&self) -> Vec<Setting> {
+        let (capacity, batch) = (self.workload.capacity, self.workload.batch());
+        let setting = |candidate: &Candidate| {
+            let strategies = candidate.strategies();
+            let yields = strategies.iter().find(|way| **way == Strategy::Yield);
+            let strategy = match candidate.entry().is_peer() {
+                true => *yields.unwrap_or(&strategies[0]),
+                false => strategies[0],
+            };
+            let batch = if candidate.has_batches() { batch.min(capacity) } else { 1 };
+            Setting { candidate: *candidate, capacity, batch, strategy }
+        };
+        self.candidates.iter().map(setting).collect()
+    }
+
+    /// The best queues, and the best peer, with all batches and ways to wait.
+    fn ways(&self, first: &[Ranked]) -> Vec<Setting> {
+        let peer = first.iter().position(|(one, _)| one.is_peer());
+        let finalists = (0..first.len().min(FINALISTS)).chain(peer.filter(|at| *at >= FINALISTS));
+        let mut all = Vec::new();
+        for (setting, _) in finalists.map(|at| first[at]) {
+            let batches = BATCHES.iter().copied().filter(|batch| *batch <= setting.capacity);
+            let mut batches: Vec<_> = batches.chain([setting.batch]).collect();
+            batches.sort_unstable();
+            batches.dedup();
+            batches.retain(|batch| *batch == 1 || setting.candidate.has_batches());
+            for &strategy in setting.candidate.strategies() {
+                all.extend(batches.iter().map(|&batch| Setting { batch, strategy, ..setting }));
+            }
+        }
+        all
+    }
+
+    /// The best setting of all, and of the other side of the comparison with peers, with all
+    /// capacities.
+    fn capacities(&self, second: &[Ranked]) -> Vec<Setting> {
+        let Some((best, _)) = second.first() else { return Vec::new() };
+        let other = second.iter().find(|(one, _)| one.is_peer() != best.is_peer());
+        let mut all = Vec::new();
+        for setting in [Some(*best), other.map(|one| one.0)].into_iter().flatten() {
+            let fitting = CAPACITIES.into_iter().filter(|capacity| *capacity >= setting.batch);
+            let mut capacities: Vec<_> = fitting.chain([setting.capacity]).collect();
+            capacities.sort_unstable();
+            capacities.dedup();
+            all.extend(capacities.into_iter().map(|capacity| Setting { capacity, ..setting }));
+        }
+        all
+    }
+
+    /// Measures the settings, and ranks them, the best first. Settings that aren't possible are
+    /// left out.
+    fn compare(
+        &self,
+        mut settings: Vec<Setting>,
+        goal: Goal,
+        parts: &mut Vec<Results>,
+    ) -> Result<Vec<Ranked>, Failure> {
+        if interrupt::requested() {
+            return Ok(Vec::new());
+        }
+        settings.retain(|setting| self.cell(setting).probe().is_ok());
+        let cells = settings.iter().map(|setting| self.cell(setting)).collect();
+        let results = run(&Arc::new(Plan::of(cells, self.cores.clone(), Some(self.rounds))))?;
+        // Without a limit for far cores, all rounds are of one group.
+        let measured = settings
+            .into_iter()
+            .zip(&results.results)
+            .filter_map(|(setting, result)| Some((setting, result.groups.values().next()?.into())));
+        let measured: Vec<Ranked> = measured.collect();
+        parts.push(results.clone());
+        let values: Vec<_> = measured.iter().map(|one| one.1).collect();
+        Ok(goal.ranked(&values).into_iter().map(|at| measured[at]).collect())
+    }
+
+    fn cell(&self, setting: &Setting) -> Cell {
+        let &Setting { candidate, capacity, batch, strategy } = setting;
+        let params = replay::setting(&self.workload, batch, strategy);
+        let length = Length::Time(self.workload.length());
+        replay::cell(candidate, &self.workload, capacity, params, length)
+    }
+}
+
+/// The best settings, of which one with a smaller capacity comes first if it is as good.
+fn smallest_first(mut ranked: Vec<Ranked>, goal: Goal) -> Vec<Ranked> {
+    let best = ranked[0];
+    let id = |one: &Ranked| one.0.entry().info.id;
+    let is_as_good = |one: &&Ranked| {
+        let is_smaller = id(one) == id(&best) && one.0.capacity < best.0.capacity;
+        is_smaller && goal.is_level(&one.1, &best.1)
+    };
+    let smallest = ranked.iter().filter(is_as_good).min_by_key(|one| one.0.capacity);
+    if let Some(smallest) = smallest.copied() {
+        ranked.retain(|one| !one.0.is(&smallest.0));
+        ranked.insert(0, smallest);
+    }
+    ranked
+}
