@@ -93,6 +93,26 @@ fn a_table_is_for_people() {
 }
 
 #[test]
+fn a_workload_is_saved_and_a_choice_is_read() {
+    let (folder, file) = folder();
+    let [workload, tuned] = ["workload", "tuned.json"].map(|name| folder.path().join(name));
+    output(&[path(&file), "--workload", path(&workload)]);
+    let saved = fs::read_to_string(&workload).expect("it was written");
+    assert!(
+        saved.starts_with("corelane workload 1\n") && saved.contains("\nconsumer\n"),
+        "{saved}"
+    );
+    let choice = serde_json::json!({
+        "ours": { "queue": "no-queue", "capacity": 8, "batch": 4, "wait": "yield" }
+    });
+    fs::write(&tuned, choice.to_string()).expect("a new file");
+    let args = [path(&file), "--tuned", path(&tuned)];
+    let refused = pipeline(&args).output().expect("it starts");
+    assert!(text(&refused.stderr).contains("no-queue"), "the choice counts: {refused:?}");
+    output(&[&args[..], &["--queue", "llq"]].concat());
+}
+
+#[test]
 fn a_capture_may_come_through_a_pipe() {
     let (_folder, file) = folder();
     let mut command = pipeline(&["-", "--json", "-"]);
@@ -132,13 +152,14 @@ fn bad_input_gets_one_line_that_says_what_to_change() {
     fs::write(&packed, [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]).expect("a new file");
     let file = path(&file);
     let missing = path(folder.path()).to_string() + "/missing";
-    let cases: [(&[&str], &[&str]); 19] = [
+    let cases: [(&[&str], &[&str]); 20] = [
         (&[], &["FILE"]),
         (&["-"], &["read -", "no pcap"]),
         (&[&missing], &["missing", "No such file"]),
         (&[path(&empty)], &["empty", "no pcap"]),
         (&[path(&packed)], &["packed", "gunzip"]),
         (&[file, path(&empty)], &["empty", "no pcap"]),
+        (&[file, "--tuned", file], &["lane tune", "expected"]),
         (&[file, "--queue", "linerng"], &["linerng", "nearest are linering", "lane list"]),
         (&[file, "--queue", "seqring"], &["seqring", "lane list"]),
         (&[file, "--capacity", "0"], &["--capacity", "choose 1 or more"]),

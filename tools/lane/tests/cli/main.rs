@@ -15,6 +15,7 @@ mod runs;
 mod steal;
 mod subprograms;
 mod switch;
+mod tune;
 mod wait;
 
 /// The program that is tested.
