@@ -159,7 +159,7 @@ fn bad_input_gets_one_line_that_says_what_to_change() {
         (&[path(&empty)], &["empty", "no pcap"]),
         (&[path(&packed)], &["packed", "gunzip"]),
         (&[file, path(&empty)], &["empty", "no pcap"]),
-        (&[file, "--tuned", file], &["lane tune", "expected"]),
+        (&[file, "--tuned", file], &["two.pcap", "lane tune"]),
         (&[file, "--queue", "linerng"], &["linerng", "nearest are linering", "lane list"]),
         (&[file, "--queue", "seqring"], &["seqring", "lane list"]),
         (&[file, "--capacity", "0"], &["--capacity", "choose 1 or more"]),

@@ -100,7 +100,7 @@ fn words_of_way(setting: &Setting) -> String {
         1 => "one item a call".to_owned(),
         n => format!("batches of {n}"),
     };
-    match setting.candidate.has_batches() {
+    match setting.candidate.is_queue() {
         true => format!("{id}, {batch}, {} wait", name(&setting.strategy)),
         false => format!("{id}, a channel"),
     }
@@ -116,7 +116,7 @@ fn table(all: &[Ranked]) -> Table {
     let headings = ["queue", "wait", "batch", "capacity", "ns/item", "p50 ns", "p99 ns", "cpu ns"];
     let mut table = Table::new(headings);
     for (setting, Measured { time, p50, p99, cpu }) in all.iter().take(SHOWN) {
-        let wait = match setting.candidate.has_batches() {
+        let wait = match setting.candidate.is_queue() {
             true => name(&setting.strategy),
             false => "its own".into(),
         };

@@ -47,7 +47,7 @@ impl Setting {
             package: self.entry().package().map(str::to_owned),
             capacity: self.capacity,
             batch: self.batch,
-            wait: self.candidate.has_batches().then(|| name(&self.strategy)),
+            wait: self.candidate.is_queue().then(|| name(&self.strategy)),
         }
     }
 
@@ -148,7 +148,7 @@ impl Search {
                 true => *yields.unwrap_or(&strategies[0]),
                 false => strategies[0],
             };
-            let batch = if candidate.has_batches() { batch.min(capacity) } else { 1 };
+            let batch = if candidate.is_queue() { batch.min(capacity) } else { 1 };
             Setting { candidate: *candidate, capacity, batch, strategy }
         };
         self.candidates.iter().map(setting).collect()
@@ -164,7 +164,7 @@ impl Search {
             let mut batches: Vec<_> = batches.chain([setting.batch]).collect();
             batches.sort_unstable();
             batches.dedup();
-            batches.retain(|batch| *batch == 1 || setting.candidate.has_batches());
+            batches.retain(|batch| *batch == 1 || setting.candidate.is_queue());
             for &strategy in setting.candidate.strategies() {
                 all.extend(batches.iter().map(|&batch| Setting { batch, strategy, ..setting }));
             }

@@ -46,7 +46,7 @@ fn the_choice_is_told_with_its_reason_and_its_line_of_rust() {
     let (_directory, path) = workload(1, 1);
     let args = format!("tune {} --rounds 1", text(&path));
     let printed = printed(&args);
-    for word in ["Take ", "ns an item", "best peer", "let (", "1 producer, 1 consumer", "p99 ns"] {
+    for word in ["Take ", "ns an item", "The best ", "let (", "1 producer, 1 consumer", "p99 ns"] {
         assert!(printed.contains(word), "no {word} in {printed}");
     }
 }

@@ -21,6 +21,8 @@ use crate::work::{Busy, Work};
 
 /// What the last producer sends to each consumer.
 const END: u64 = u64::MAX;
+/// Pause before another end is sent: a consumer may have taken several.
+const PAUSE: Duration = Duration::from_micros(200);
 /// A thread that has so much own time sleeps: it waits for something else than its processor.
 const SLEEPS_FROM_NS: u64 = 100_000;
 /// Most memory for the contents of a producer's items, in words.
@@ -34,8 +36,8 @@ struct Common<'a> {
     most: u64,
     gate: Gate,
     is_over: AtomicBool,
-    /// Producers that have not ended.
-    left: AtomicUsize,
+    /// Producers and consumers that have not ended.
+    left: [AtomicUsize; 2],
     /// Of each producer.
     memories: Vec<Memory>,
 }
@@ -110,7 +112,7 @@ pub(super) fn measure(
         },
         gate: Gate::of(size.threads() + 1),
         is_over: AtomicBool::new(false),
-        left: AtomicUsize::new(size.producers),
+        left: [size.producers, size.consumers].map(AtomicUsize::new),
         memories: workload.producers.iter().map(memory).collect(),
     };
     let placement = if size.threads() == 2 { Placement::Apart } else { Placement::Free };
@@ -218,8 +220,12 @@ fn produce(mut tx: Box<dyn Put>, at: usize, common: &Common<'_>) -> Report {
     }
     tx.put(&ready);
     // Release ↔ Acquire: the pushes of the other producers are over when the last one sends ends.
-    if common.left.fetch_sub(1, Ordering::AcqRel) == 1 {
-        common.workload.consumers.iter().for_each(|_| tx.put(&[END]));
+    if common.left[0].fetch_sub(1, Ordering::AcqRel) == 1 {
+        tx.put(&vec![END; common.workload.consumers.len()]);
+        while common.left[1].load(Ordering::Relaxed) > 0 {
+            thread::sleep(PAUSE);
+            tx.put(&[END]);
+        }
     }
     let counts = Counts { tally, ..Counts::default() };
     Report { counts, ns: begin.elapsed().as_nanos() as f64, latency: histogram() }
@@ -250,6 +256,7 @@ fn consume(mut rx: Box<dyn Get>, at: usize, common: &Common<'_>) -> Report {
             }
         }
     }
+    common.left[1].fetch_sub(1, Ordering::Relaxed);
     let Checks { tally, unordered, runs, .. } = checks;
     let counts = Counts { tally, unordered, runs, ..Counts::default() };
     Report { counts, ns: begin.elapsed().as_nanos() as f64, latency }

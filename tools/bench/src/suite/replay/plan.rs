@@ -57,8 +57,8 @@ impl Candidate {
         }
     }
 
-    /// Whether a call can move several items.
-    pub(crate) fn has_batches(&self) -> bool {
+    /// Whether its threads can wait in ways that are chosen, and its calls move several items.
+    pub(crate) fn is_queue(&self) -> bool {
         matches!(self, Self::Queue(..))
     }
 }
@@ -111,10 +111,9 @@ impl ReplayArgs {
         for &capacity in &capacities {
             check_batches(&self.batch, capacity)?;
             for batch in self.batch.iter().map(|batch| batch.0) {
-                let ways =
-                    chosen.iter().flat_map(|one| self.wait.iter().map(move |way| (one, *way)));
-                for (one, strategy) in ways.filter(|(one, way)| one.strategies().contains(way)) {
-                    if batch == 1 || one.has_batches() {
+                for one in chosen.iter().filter(|one| batch == 1 || one.is_queue()) {
+                    let is_wanted = |way: &&Strategy| !one.is_queue() || self.wait.contains(way);
+                    for &strategy in one.strategies().iter().filter(is_wanted) {
                         let setting = setting(&workload, batch, strategy);
                         cells.push(cell(*one, &workload, capacity, setting, length));
                     }
@@ -178,7 +177,7 @@ mod tests {
             let fitting = |one: &Candidate| one.can_have(workload.size());
             for one in candidates().into_iter().filter(fitting) {
                 for strategy in one.strategies().iter().filter(|way| **way != Strategy::Spin) {
-                    for batch in [1, 5].into_iter().filter(|n| *n == 1 || one.has_batches()) {
+                    for batch in [1, 5].into_iter().filter(|n| *n == 1 || one.is_queue()) {
                         let setting = setting(&workload, batch, *strategy);
                         let cell = cell(one, &workload, 16, setting, Length::Items(400));
                         let trial = Trial {
