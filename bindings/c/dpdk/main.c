@@ -9,6 +9,7 @@
 #include <rte_debug.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
+#include <rte_ether.h>
 #include <rte_mbuf.h>
 
 #include "forward.h"
@@ -81,15 +82,16 @@ static struct options parse(int argc, char **argv)
     return options;
 }
 
-/* Enough packets for the rings of either place, the batches and the lcores' caches. */
+/* Enough packets to fill the rings of either place, the batches and the lcores' caches. */
 static struct rte_mempool *make_pool(const struct options *options)
 {
     const unsigned cache = RTE_MEMPOOL_CACHE_MAX_SIZE / 2;
     const unsigned rings = PORTS + (PORTS + 1) * options->clients;
-    const unsigned batches = (PORTS + (PORTS + 1) * options->clients) * MOST_BURST;
-    const unsigned packets = rings * options->capacity * 2 + batches + 2 * cache * rte_lcore_count();
-    struct rte_mempool *pool = rte_pktmbuf_pool_create(
-        "packets", packets, cache, 0, RTE_MBUF_DEFAULT_BUF_SIZE, (int)rte_socket_id());
+    const unsigned packets =
+        rings * (options->capacity + 2 * MOST_BURST) + 2 * cache * rte_lcore_count();
+    const uint16_t room = RTE_PKTMBUF_HEADROOM + 2 * RTE_ETHER_MIN_LEN;
+    struct rte_mempool *pool =
+        rte_pktmbuf_pool_create("packets", packets, cache, 0, room, (int)rte_socket_id());
     if (pool == NULL)
         rte_exit(EXIT_FAILURE, "no pool of %u packets: %s; -m sets the MiB\n", packets,
                  rte_strerror(rte_errno));
