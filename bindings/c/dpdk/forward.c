@@ -9,6 +9,11 @@
 #include <rte_ether.h>
 #include <rte_launch.h>
 
+/* How many roles of each sort have ended: a line that is written at the end only. */
+struct ended {
+    unsigned sources, servers, clients, sinks;
+} __rte_cache_aligned;
+
 /* A round under way. */
 struct round {
     const struct forwarding *with;
@@ -16,8 +21,7 @@ struct round {
     struct server server;
     struct client clients[MOST_CLIENTS];
     struct tester tester;
-    /* Roles that have ended, on a line that nothing else writes. */
-    unsigned sources, servers, ended_clients, sinks __rte_cache_aligned;
+    struct ended ended;
 } __rte_cache_aligned;
 
 /* One turn of a role. Returns whether the role goes on. */
@@ -38,7 +42,7 @@ struct crew {
 } __rte_cache_aligned;
 
 /* Pairs with the release in `work`: what a role pushed before it ended is visible. */
-static unsigned ended(const unsigned *roles) { return __atomic_load_n(roles, __ATOMIC_ACQUIRE); }
+static unsigned count(const unsigned *ended) { return __atomic_load_n(ended, __ATOMIC_ACQUIRE); }
 
 static void keep_rest(struct batch *batch, unsigned done)
 {
@@ -95,7 +99,7 @@ static bool serve(struct round *round, unsigned number)
     (void)number;
     const bool is_source = round->with->place == IN_CLIENTS;
     const bool last = is_source ? rte_rdtsc() >= round->until && round->server.received > 0
-                                : ended(&round->sources) > 0;
+                                : count(&round->ended.sources) > 0;
     unsigned received = 0;
     for (unsigned port = 0; port < PORTS; port++) {
         if (!hand_out(round))
@@ -134,7 +138,7 @@ static bool be_client(struct round *round, unsigned number)
     struct client *client = &round->clients[number];
     if (!send_out(round, number))
         return true;
-    const bool last = ended(&round->servers) > 0;
+    const bool last = count(&round->ended.servers) > 0;
     struct rte_mbuf *packets[MOST_BURST];
     const unsigned n = ring_pop(&with->to_client[number], packets, with->burst);
     for (unsigned i = 0; i < n; i++) {
@@ -183,7 +187,7 @@ static bool take_packets(struct round *round, unsigned number)
 {
     (void)number;
     const struct forwarding *with = round->with;
-    const bool last = ended(&round->ended_clients) == with->clients;
+    const bool last = count(&round->ended.clients) == with->clients;
     unsigned taken = 0;
     for (unsigned port = 0; port < PORTS; port++) {
         for (unsigned client = 0; client < with->clients; client++) {
@@ -214,7 +218,7 @@ static int work(void *given)
                 continue;
             role->turn = NULL;
             left--;
-            /* Release, which pairs with the acquire in `ended`: what the role has pushed. */
+            /* Release, which pairs with the acquire in `count`: what the role has pushed. */
             __atomic_fetch_add(role->ended, 1, __ATOMIC_RELEASE);
         }
     }
@@ -238,14 +242,14 @@ static void deal(struct crew *crews, struct round *round)
     struct crew *first = &crews[rte_get_main_lcore()];
     unsigned lcore = rte_get_main_lcore();
     if (round->with->place == IN_PORTS) {
-        join(first, make_packets, 0, &round->sources);
-        join(first, take_packets, 0, &round->sinks);
+        join(first, make_packets, 0, &round->ended.sources);
+        join(first, take_packets, 0, &round->ended.sinks);
         lcore = next_lcore(lcore);
     }
-    join(&crews[lcore], serve, 0, &round->servers);
+    join(&crews[lcore], serve, 0, &round->ended.servers);
     for (unsigned i = 0; i < round->with->clients; i++) {
         lcore = next_lcore(lcore);
-        join(&crews[lcore], be_client, i, &round->ended_clients);
+        join(&crews[lcore], be_client, i, &round->ended.clients);
     }
 }
 
