@@ -5,6 +5,8 @@
 //! answer is always no.
 
 pub(crate) mod crates;
+#[cfg(feature = "dpdk")]
+mod dpdk;
 
 use std::sync::mpsc;
 
@@ -126,7 +128,10 @@ pub(crate) fn of_system() -> EntryKind {
 /// All peers.
 pub(crate) fn entries() -> Vec<Subject> {
     let std = [peer::<u64, StdChannel>(of_std()), peer::<u64, StdUnbounded>(of_std())];
-    crates::entries().into_iter().chain(std).collect()
+    let peers = crates::entries().into_iter().chain(std);
+    #[cfg(feature = "dpdk")]
+    let peers = peers.chain(dpdk::entries());
+    peers.collect()
 }
 
 fn peer<N, Q>(kind: EntryKind) -> Subject

@@ -1,0 +1,71 @@
+//! Programs in C, built with the header and the static library.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// This package.
+fn folder() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A program's place, in the folder for what tests write.
+fn program(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+/// The static library, which Cargo has built beside the tests.
+fn library() -> PathBuf {
+    env::current_exe().expect("a path").with_file_name("libcorelane_c.a")
+}
+
+/// What a command prints. The test fails if the command does.
+fn output(command: &mut Command) -> String {
+    let output = command.output().expect("it starts");
+    let [out, err] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+    assert!(output.status.success(), "{command:?}: {out}{err}");
+    out.into_owned()
+}
+
+fn succeeds(command: &str, args: &[&str]) -> bool {
+    Command::new(command).args(args).output().is_ok_and(|output| output.status.success())
+}
+
+#[test]
+fn the_example_counts_all_numbers() {
+    if !succeeds("cc", &["--version"]) {
+        println!("left out: there is no C compiler");
+        return;
+    }
+    let built = program("threads");
+    output(
+        Command::new("cc")
+            .args(["-std=c99", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I"])
+            .arg(folder().join("include"))
+            .arg(folder().join("examples/threads.c"))
+            .arg(library())
+            .args(["-lpthread", "-ldl", "-lm", "-o"])
+            .arg(&built),
+    );
+    assert_eq!(output(&mut Command::new(built)), "2000 numbers, sum 999000\n");
+}
+
+/// DPDK's forwarding over its own rings and over `bbq`. The program itself fails if a packet is
+/// lost, doubled or overtaken.
+#[test]
+fn dpdk_forwards_every_packet_over_both_rings() {
+    if !succeeds("pkg-config", &["--exists", "libdpdk"]) {
+        println!("left out: DPDK is not installed: apt install libdpdk-dev dpdk");
+        return;
+    }
+    let built = program("dpdk-forward");
+    output(Command::new(folder().join("dpdk/build")).arg(library()).arg(&built));
+    let table = output(Command::new(built).args(["--", "--rounds=1", "--ms=10", "--capacity=64"]));
+    for ring in ["rte_ring, SP/SC", "bbq, one handle a side", "rte_ring, MP/MC", "bbq, clones"] {
+        let rows: Vec<_> = table.lines().filter_map(|line| line.strip_prefix(ring)).collect();
+        assert_eq!(rows.len(), 2, "between server and clients, and under ports: {table}");
+        let packets = |row: &str| row.split_whitespace().next()?.parse::<u64>().ok();
+        assert!(rows.into_iter().all(|row| packets(row) > Some(0)), "{table}");
+    }
+    assert!(table.contains("No packet was lost, doubled or overtaken"), "{table}");
+}
