@@ -393,11 +393,6 @@ pub(crate) fn timed_yield() -> Duration {
     Duration::ZERO
 }
 
-/// As in the real world. Here no yield is long.
-pub(crate) fn has_all_cores(_: &mut Option<(std::time::Instant, Duration)>) -> bool {
-    false
-}
-
 /// The number of calls so far: a model has no time.
 #[cfg(feature = "literature")]
 pub(crate) fn time() -> u64 {

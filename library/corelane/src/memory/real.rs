@@ -392,7 +392,7 @@ pub(crate) fn time() -> u64 {
 }
 
 #[cfg(feature = "std")]
-pub(crate) use threads::{Parker, has_all_cores, nap, timed_yield, yield_now};
+pub(crate) use threads::{Parker, nap, timed_yield, yield_now};
 
 /// Threads that sleep.
 #[cfg(feature = "std")]
@@ -410,38 +410,6 @@ mod threads {
         let begin = Instant::now();
         yield_now();
         begin.elapsed()
-    }
-
-    /// Whether this program's threads have had most of all processors since the last call, for which
-    /// `since` stands. `true` in the first call, `false` if that is unknown.
-    pub(crate) fn has_all_cores(since: &mut Option<(Instant, Duration)>) -> bool {
-        let Some(used) = processor_time() else { return false };
-        let now = Instant::now();
-        let Some((then, before)) = since.replace((now, used)) else { return true };
-        let all = now.duration_since(then).saturating_mul(cores());
-        used.saturating_sub(before) >= all / 10 * 8
-    }
-
-    /// Processor time of all threads of this program so far.
-    #[cfg(target_os = "linux")]
-    fn processor_time() -> Option<Duration> {
-        let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-        Some(Duration::new(time.tv_sec.try_into().ok()?, time.tv_nsec.try_into().ok()?))
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn processor_time() -> Option<Duration> {
-        None
-    }
-
-    /// All processors of the machine, also if this thread may not run on all of them.
-    fn cores() -> u32 {
-        #[cfg(target_os = "linux")]
-        // SAFETY: it reads a number.
-        let cores = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
-        #[cfg(not(target_os = "linux"))]
-        let cores = 1;
-        u32::try_from(cores).unwrap_or(1).max(1)
     }
 
     /// Sleeps for a millisecond. `false` in worlds without a clock.

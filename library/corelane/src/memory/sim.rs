@@ -517,11 +517,6 @@ pub(crate) fn timed_yield() -> Duration {
     Duration::ZERO
 }
 
-/// As in the real world. Here no yield is long.
-pub(crate) fn has_all_cores(_: &mut Option<(std::time::Instant, Duration)>) -> bool {
-    false
-}
-
 /// The time of the calling thread's core.
 #[cfg(feature = "literature")]
 pub(crate) fn time() -> u64 {

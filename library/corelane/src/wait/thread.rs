@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::bell::{Bell, Look, Wait};
 use super::sealed::Rings;
-use crate::memory::{Parker, has_all_cores, limit, pause, timed_yield, yield_now};
+use crate::memory::{Parker, limit, pause, timed_yield, yield_now};
 
 /// How a thread of a handle waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -57,8 +57,6 @@ pub(crate) struct Habit {
     awake: u64,
     /// Until this time the thread doesn't yield, because a yield has cost more than a sleep.
     no_yields_until: Option<Instant>,
-    /// The last long yield, and the processor time of the program at that time.
-    long_yield: Option<(Instant, Duration)>,
     pub(super) waits: Waits,
 }
 
@@ -81,11 +79,6 @@ const MOST_SLEEPS: u64 = 1024;
 /// After this number of waits in a row without a sleep, a sleep is taken for an accident: the next
 /// wait is a trial.
 const A_ROW: u64 = 16;
-
-/// A yield that takes longer than this has let another thread run, for which this thread gives its
-/// core at no cost. The next yields count again only after many of them.
-const SWITCH: Duration = Duration::from_micros(2);
-const MOST_SWITCHES: u64 = limit(100, 0);
 
 /// A yield that takes longer than this has cost more than a sleep: another process got its time
 /// slice. In a shorter yield another thread of this program may have filled or emptied the queue.
@@ -110,7 +103,6 @@ impl Habit {
             between: SLEEPS,
             awake: 0,
             no_yields_until: None,
-            long_yield: None,
             waits: Waits::default(),
         }
     }
@@ -124,13 +116,7 @@ impl Habit {
             Strategy::SpinThenSleep(looks) => (looks.into(), 0),
             Strategy::Sleep => (0, 0),
         };
-        BeforeSleep {
-            pauses,
-            yields,
-            switches: MOST_SWITCHES,
-            adapts: self.strategy == Strategy::Adaptive,
-            lost: None,
-        }
+        BeforeSleep { pauses, yields, adapts: self.strategy == Strategy::Adaptive, lost: None }
     }
 
     /// Pauses and yields before a sleep.
@@ -145,8 +131,7 @@ impl Habit {
     /// Adapts to a wait. `is_over` says whether it ended before a sleep, and `awake` how far its
     /// looks went.
     pub(crate) fn end(&mut self, awake: &BeforeSleep, is_over: bool) {
-        // If all other threads are the program's own, the yield was no loss.
-        if let Some(lost) = awake.lost.filter(|_| !has_all_cores(&mut self.long_yield)) {
+        if let Some(lost) = awake.lost {
             let time = lost.saturating_mul(WITHOUT_YIELDS);
             self.no_yields_until = Instant::now().checked_add(time);
         }
@@ -275,8 +260,6 @@ impl Rings for Bell {
 pub(crate) struct BeforeSleep {
     pauses: u64,
     yields: u64,
-    /// Yields that let another thread run, and don't count.
-    switches: u64,
     /// Whether a yield that takes longer than a sleep is the last one.
     adapts: bool,
     /// The time of a yield that took longer than a sleep. It was the last yield.
@@ -304,8 +287,6 @@ impl BeforeSleep {
     fn has_yielded(&mut self, time: Duration) {
         if self.adapts && time > SLEEP {
             (self.yields, self.lost) = (0, Some(time));
-        } else if self.adapts && time > SWITCH && self.switches > 0 {
-            (self.yields, self.switches) = (self.yields + 1, self.switches - 1);
         }
     }
 }
@@ -372,41 +353,11 @@ pub(crate) fn is_over(until: Option<Instant>) -> bool {
 mod tests {
     use super::*;
 
-    /// A habit whose program has had no processor for a second.
-    fn beside_others() -> Habit {
-        let before =
-            Instant::now().checked_sub(Duration::from_secs(1)).expect("it runs for longer");
-        Habit { long_yield: Some((before, Duration::MAX)), ..Habit::new() }
-    }
-
-    #[test]
-    fn yields_that_let_others_run_do_not_count() {
-        let mut awake = Habit::new().begin();
-        let mut yields = 0;
-        while awake.yields > 0 {
-            awake.yields -= 1;
-            awake.has_yielded(SLEEP);
-            yields += 1;
-        }
-        assert_eq!((yields, awake.lost), (MOST + MOST_SWITCHES, None));
-    }
-
-    #[test]
-    #[cfg(target_os = "linux")]
-    fn a_long_yield_to_the_own_program_is_no_loss() {
-        let mut habit =
-            Habit { long_yield: Some((Instant::now(), Duration::ZERO)), ..Habit::new() };
-        let mut awake = habit.begin();
-        awake.has_yielded(100 * SLEEP);
-        habit.end(&awake, true);
-        assert_eq!(habit.no_yields_until, None);
-    }
-
     #[test]
     fn a_yield_that_costs_more_than_a_sleep_is_the_last_one_for_a_while() {
-        let mut habit = beside_others();
+        let mut habit = Habit::new();
         let mut awake = habit.begin();
-        awake.has_yielded(SWITCH);
+        awake.has_yielded(SLEEP);
         assert_eq!((awake.yields, awake.lost), (MOST, None));
         awake.has_yielded(100 * SLEEP);
         awake.pauses = 0;
