@@ -62,8 +62,8 @@ pub(super) fn reason(outcome: &Outcome, goal: Goal) -> String {
     };
     let id = best.entry().info.id;
     if let Some((peer, of_best)) = other(&|one| one.is_peer() != best.is_peer()) {
-        let who = if best.is_peer() { "best queue of corelane" } else { "best peer" };
-        text += &format!(" The {who}, {}.", margin(peer, &of_best.1));
+        let other = if best.is_peer() { "best queue of corelane" } else { "best peer" };
+        text += &format!(" The {other}, {}.", margin(peer, &of_best.1));
     }
     if let Some((next, of_best)) = other(&|one| one.entry().info.id != id) {
         if next.0.is_peer() == best.is_peer() {
