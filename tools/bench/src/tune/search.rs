@@ -15,6 +15,8 @@ use crate::runner::run;
 use crate::suite::replay::{self, Candidate, Workload, candidates};
 use crate::suite::wait::Strategy;
 
+/// The queues that a program takes if others are no better.
+const USUAL: [&str; 4] = ["linering", "leased", "channel-local", "channel"];
 /// Queues and channels that go on to the second part, besides the best peer.
 const FINALISTS: usize = 3;
 /// Batches of the second part, besides the recorded one.
@@ -210,7 +212,8 @@ impl Search {
         let measured: Vec<Ranked> = measured.collect();
         parts.push(results.clone());
         let values: Vec<_> = measured.iter().map(|one| one.1).collect();
-        Ok(goal.ranked(&values).into_iter().map(|at| measured[at]).collect())
+        let ranked = goal.ranked(&values).into_iter().map(|at| measured[at]).collect();
+        Ok(usual_first(ranked, goal))
     }
 
     fn cell(&self, setting: &Setting) -> Cell {
@@ -219,6 +222,21 @@ impl Search {
         let length = Length::Time(self.workload.length());
         replay::cell(candidate, &self.workload, capacity, params, length)
     }
+}
+
+/// The best settings, of which one of the usual queue, or at least of corelane, comes first if it
+/// is about as good.
+fn usual_first(mut ranked: Vec<Ranked>, goal: Goal) -> Vec<Ranked> {
+    let is_usual = |one: &Setting| USUAL.contains(&one.entry().info.id);
+    let ways: [&dyn Fn(&Setting) -> bool; 2] = [&is_usual, &|one| !one.is_peer()];
+    let best = ranked.first().copied();
+    let is_level = |one: &Ranked| best.is_some_and(|best| goal.is_level(&one.1, &best.1));
+    let first =
+        ways.iter().find_map(|is_it| ranked.iter().position(|one| is_it(&one.0) && is_level(one)));
+    if let Some(at) = first {
+        ranked[..=at].rotate_right(1);
+    }
+    ranked
 }
 
 /// The best settings, of which one with a smaller capacity comes first if it is as good.
