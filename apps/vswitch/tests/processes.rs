@@ -151,6 +151,7 @@ fn a_client_that_takes_nothing_stops_nobody() {
 fn bad_input_gets_one_line() {
     let cases = [
         ("--queue linerin --listen x", "linering"),
+        ("--tuned Cargo.toml --listen x", "lane tune"),
         ("--capacity 0 --listen x", "choose 1 or more"),
         ("--tap a/b", "NAME@NAMESPACE"),
         ("--capture Cargo.toml", "no capture"),
@@ -196,9 +197,13 @@ fn captures_go_through_whole_and_in_order() {
     let of = |name: &str| {
         format!("--capture {}:{}", path(name).display(), path(&format!("to-{name}")).display())
     };
-    let args = format!("{} {} --overflow wait --patience 10s --json -", of("a.pcap"), of("b.pcap"));
+    let (ports, workload) = ([of("a.pcap"), of("b.pcap")].join(" "), path("workload"));
+    let waits = "--overflow wait --patience 10s --json -";
+    let args = format!("{ports} {waits} --workload {}", workload.display());
     let output = vswitch(&args).output().expect("it can be started");
     assert!(output.status.success(), "{}", text(&output));
+    let saved = fs::read_to_string(workload).expect("it was written");
+    assert!(saved.starts_with("corelane workload 1\n") && saved.contains("\nconsumer\n"));
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
     let received = |port: usize| json["ports"][port]["received"].as_u64();
     assert_eq!([received(0), received(1)], [Some(3000), Some(5000)]);
