@@ -73,6 +73,7 @@ mod locked;
 mod mc_ring;
 mod one_to_one;
 mod overwrite;
+mod pooled;
 mod queue;
 mod record_ring;
 mod relaxed;
@@ -271,6 +272,7 @@ pub fn all() -> Vec<Model> {
     models.extend(locked::models());
     models.extend(unbounded::models());
     models.extend(rings::models());
+    models.extend(pooled::models());
     models.extend(wait::models());
     models.extend(channel::models());
     models.extend(weighed::models());
@@ -304,6 +306,11 @@ fn by_registry() -> Vec<Model> {
         };
         (shared any lcrq_any: $queue:ty) => {
             models.extend(without(rings::LEFT_OUT, of_shared(SharedSubject::new::<$queue>())));
+        };
+        // These models never fill its rings.
+        (shared any lcrq_pool_any: $queue:ty) => {
+            models
+                .extend(without(rings::LEFT_OUT, rings::of_queue(SharedSubject::new::<$queue>())));
         };
         (shared any lprq: $queue:ty) => {
             models.extend(without(rings::LEFT_OUT, of_shared(SharedSubject::new::<$queue>())));
