@@ -12,6 +12,7 @@ mod kill;
 mod kill_many;
 mod lane;
 mod mq;
+mod pause;
 mod peers;
 mod ping_pong;
 mod plan;
@@ -224,7 +225,7 @@ enum Role {
     GoOnSending,
     /// Sends on what it receives, after others that did.
     PassOn,
-    /// As `Echo`, by several threads.
+    /// Sends a message for each that it receives, with several threads.
     EchoAll,
 }
 

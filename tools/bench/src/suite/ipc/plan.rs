@@ -2,6 +2,7 @@
 
 use corelane_report::{Failure, name};
 
+use super::pause::Pause;
 use super::{IpcArgs, IpcKernel, IpcSetting, Linked, MOST_BYTES, entries};
 use crate::catalogue::any_ids;
 use crate::cores;
@@ -41,18 +42,25 @@ impl IpcArgs {
 
     /// The settings of a test, in the order of a round.
     fn settings(&self, test: Test) -> Vec<IpcSetting> {
-        let setting = |record_bytes, threads, rate| IpcSetting {
-            record_bytes,
-            strategy: Strategy::Adaptive,
-            threads,
-            rate,
+        let of = |threads, pause_ns, rate| {
+            self.record.iter().map(move |&record_bytes| IpcSetting {
+                record_bytes,
+                strategy: Strategy::Adaptive,
+                threads,
+                pause_ns,
+                rate,
+            })
         };
-        let of =
-            |threads, rate| self.record.iter().map(move |&bytes| setting(bytes, threads, rate));
+        let none = Pause::default();
         match test {
-            Test::Cpu => self.rate.iter().flat_map(|rate| of(1, Some(rate.0 as u64))).collect(),
-            Test::PingPong => self.threads.iter().flat_map(|n| of(n.0, None)).collect(),
-            _ => of(1, None).collect(),
+            Test::Cpu => {
+                self.rate.iter().flat_map(|rate| of(1, none, Some(rate.0 as u64))).collect()
+            }
+            Test::PingPong => {
+                let pauses = |&threads| self.pause.iter().flat_map(move |&p| of(threads, p, None));
+                self.threads.iter().flat_map(pauses).collect()
+            }
+            _ => of(1, none, None).collect(),
         }
     }
 
