@@ -108,8 +108,13 @@ impl Varied {
 
     #[inline]
     pub(crate) fn work(&mut self) {
-        let steps = self.least + (self.most - self.least) * uniform(&mut self.random);
-        self.trash = black_box(chain(self.trash, steps as u64));
+        self.trash = black_box(chain(self.trash, self.steps() as u64));
+    }
+
+    /// The steps of the next time.
+    #[inline]
+    fn steps(&mut self) -> f64 {
+        self.least + (self.most - self.least) * uniform(&mut self.random)
     }
 }
 
@@ -149,10 +154,12 @@ mod tests {
     }
 
     #[test]
-    fn varied_work_takes_its_mean_time_when_repeated() {
-        const CALLS: u32 = 1000;
+    fn varied_work_is_between_its_bounds_and_differs() {
         let mut work = Varied::new(1000, 3000, 1);
-        let ns = fastest_ns(|| (0..CALLS).for_each(|_| work.work())) / f64::from(CALLS);
-        assert!((1000.0..6000.0).contains(&ns), "{ns} ns");
+        let all: Vec<f64> = (0..100).map(|_| work.steps()).collect();
+        assert!(all.iter().all(|steps| (work.least..=work.most).contains(steps)), "{all:?}");
+        let below = all.iter().filter(|&&steps| steps < 2.0 * work.least).count();
+        assert!((25..75).contains(&below), "{below} of 100 are in the lower half");
+        assert_eq!(Varied::new(0, 0, 1).steps(), 0.0);
     }
 }
