@@ -80,7 +80,7 @@ impl Side {
 
 /// A handle's part in the shared region of a queue. The drop of a side's last end tells the other
 /// side.
-pub(crate) struct End<H: State> {
+pub struct End<H: State> {
     pub(super) header: NonNull<Head<H>>,
     pub(super) slots: H::Slots,
     pub(super) side: Side,

@@ -83,6 +83,13 @@ impl<T> Slots for Cells<T> {
     unsafe fn finish(&self) {}
 }
 
+impl<T> Attach for Cells<T> {
+    unsafe fn attach(variables: NonNull<u8>, slots: NonNull<u8>, len: usize) -> Self {
+        // SAFETY: the caller's contract. Cells are initialised by the pushes.
+        unsafe { Self::init(variables, slots, len) }
+    }
+}
+
 impl Slots for Words {
     const SLOT: Layout = Layout::new::<u64>();
     type Shape = usize;

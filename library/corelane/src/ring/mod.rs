@@ -90,7 +90,8 @@ impl<M: Cursors> Mode for M {}
 /// taken.
 #[derive(Debug)]
 #[repr(C)]
-struct Header<T, P, C> {
+#[doc(hidden)]
+pub struct Header<T, P, C> {
     /// The paper's `P`.
     producers: Padded<P>,
     /// The paper's `C`.
@@ -171,18 +172,24 @@ pub fn queue_in_modes_with<T: Send, P: Mode, C: Mode>(
 /// Both handles of a new queue.
 fn open<T, P: Mode, C: Mode>(config: Config) -> Built<Producer<T, P, C>, Consumer<T, P, C>> {
     config.only(&[ConfigOption::Exact])?;
-    let len = slots_up_to::<Header<T, P, C>>(MOST_SLOTS, config.capacity, 0)?;
-    let header = Header {
-        producers: Padded(P::new(config.first, len)),
-        consumers: Padded(C::new(config.first, len)),
-        items: PhantomData,
-    };
-    let (tx, rx) = ends(config.memory, len, header)?;
+    let len = Header::<T, P, C>::slots(config.capacity)?;
+    let (tx, rx) = ends(config.memory, len, Header::new(config.first, len))?;
     let capacity = if config.exact { config.capacity } else { len };
-    Ok((Producer { capacity, end: tx }, Consumer { capacity, end: rx }))
+    Ok((Producer::new(capacity, tx), Consumer::new(capacity, rx)))
 }
 
 impl<T, P: Mode, C: Mode> Header<T, P, C> {
+    /// Slots for at least `capacity` items.
+    pub(crate) fn slots(capacity: usize) -> Result<usize, CapacityError> {
+        slots_up_to::<Self>(MOST_SLOTS, capacity, 0)
+    }
+
+    /// Of an empty ring with `len` slots.
+    pub(crate) fn new(first: u64, len: usize) -> Self {
+        let (producers, consumers) = (P::new(first, len), C::new(first, len));
+        Self { producers: Padded(producers), consumers: Padded(consumers), items: PhantomData }
+    }
+
     /// Items that consumers may take.
     fn len(&self) -> usize {
         // Consumers first: if both are at the same position, then there was no item.
@@ -206,6 +213,10 @@ pub struct Consumer<T, P: Mode = InOrder, C: Mode = InOrder> {
 }
 
 impl<T, P: Mode, C: Mode> Producer<T, P, C> {
+    pub(crate) fn new(capacity: usize, end: End<Header<T, P, C>>) -> Self {
+        Self { capacity, end }
+    }
+
     /// Takes free slots.
     #[inline]
     pub(crate) fn allocate(&self, wanted: Wanted) -> Result<Run, Refused> {
@@ -324,6 +335,10 @@ impl<T, P: Mode, C: Mode> queue::Producer for Producer<T, P, C> {
 }
 
 impl<T, P: Mode, C: Mode> Consumer<T, P, C> {
+    pub(crate) fn new(capacity: usize, end: End<Header<T, P, C>>) -> Self {
+        Self { capacity, end }
+    }
+
     /// Takes items.
     #[inline]
     pub(crate) fn reserve(&self, wanted: Wanted) -> Result<Run, TryPopError> {

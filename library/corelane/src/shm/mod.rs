@@ -96,6 +96,8 @@ mod file;
 mod header;
 mod limits;
 mod listener;
+#[cfg(feature = "literature")]
+pub mod literature;
 mod many;
 mod tasks;
 

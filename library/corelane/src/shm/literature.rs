@@ -1,0 +1,235 @@
+//! Queues of the literature in memory that processes share, to compare with [`Lanes`](super::Lanes)
+//! and [`Lane`].
+//!
+//! Any number of handles push, and any number pop: a process takes one more handle of a side by
+//! [`Lane::producer`] or [`Lane::consumer`]. The handles wait as those of other lanes do. Their
+//! [`Strategy`](crate::wait::Strategy) says how.
+//!
+//! | | algorithm | items | room |
+//! |---|---|---|---|
+//! | [`Ring`] | [`ring`](crate::ring) in order, as DPDK's `rte_ring` | any [`Item`] | as asked, rounded up to a power of two |
+//!
+//! ```
+//! use corelane::shm::literature::Ring;
+//!
+//! let ring = Ring::<u64>::create(1024)?;
+//! let (mut tx, mut other) = (ring.producer()?, ring.producer()?);
+//! // In another process: `Ring::<u64>::open(descriptor)?`.
+//! let mut rx = Ring::<u64>::open(&ring)?.consumer()?;
+//! tx.push(1).unwrap();
+//! other.push(2).unwrap();
+//! assert_eq!(rx.pop().unwrap() + rx.pop().unwrap(), 3);
+//! # Ok::<(), corelane::shm::Error>(())
+//! ```
+//!
+//! # For processes that trust each other
+//!
+//! These queues have none of what makes other lanes robust. A process that is killed inside a push
+//! or pop may leave the queue stuck: then calls of all other processes fail or wait for ever, and
+//! only a new lane helps. A process that is killed outside of such a call does no harm. A process
+//! that writes anything else into the memory may cause undefined behaviour in the others. Don't use
+//! them but to measure.
+
+use alloc::alloc::Layout;
+use alloc::sync::Arc;
+use core::fmt;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+
+use super::bells::{Bell, Link, ONE, Sleeps};
+use super::carried::{Kind, Sizes, end};
+use super::error::Error;
+use super::file::{Seat, Seats};
+use super::many::{Place, items};
+use super::{Item, Lane, Side};
+use crate::queue::{self, CapacityError};
+use crate::region::shared::{Leaves, found, shared_layout};
+use crate::region::{Attach, End, Slots, State};
+use crate::ring::{self, InOrder};
+use crate::wait;
+use crate::wait::sealed;
+
+/// A lane that is the [`ring`](crate::ring) of DPDK, with both sides in order.
+pub type Ring<T> = Lane<Of<ring::Ring<InOrder>, T>>;
+
+/// The queue `Q` for items `T`: what the lanes of this module carry.
+pub struct Of<Q, T>(PhantomData<fn(Q, T) -> T>);
+
+/// A sending side of a lane of this module.
+pub type Producer<Q, T> = wait::Producer<<Q as Placed<T>>::Producer, Bells>;
+
+/// A receiving side of a lane of this module.
+pub type Consumer<Q, T> = wait::Consumer<<Q as Placed<T>>::Consumer, Bells>;
+
+/// The number of slots, or their arrangement.
+type Shape<Q, T> = <<<Q as Placed<T>>::Header as State>::Slots as Slots>::Shape;
+
+/// A queue without pointers, whose sides may have several handles. Only this crate has such queues.
+pub trait Placed<T> {
+    /// The queue's name, in the header of the lane.
+    const QUEUE: [u8; 8];
+    /// The shared part.
+    type Header: State<Item = T, Slots: Attach>;
+    /// A sending handle.
+    type Producer: queue::Producer<Item = T>;
+    /// A receiving handle.
+    type Consumer: queue::Consumer<Item = T>;
+
+    /// What a queue for so many items consists of.
+    fn shape(capacity: usize) -> Result<Shape<Self, T>, CapacityError>;
+
+    /// The shared part of an empty queue.
+    fn header(shape: Shape<Self, T>) -> Self::Header;
+
+    /// A sending handle.
+    fn producer(end: End<Self::Header>) -> Self::Producer;
+
+    /// A receiving handle.
+    fn consumer(end: End<Self::Header>) -> Self::Consumer;
+}
+
+impl<T: Item> Placed<T> for ring::Ring<InOrder> {
+    const QUEUE: [u8; 8] = *b"ring\0\0\0\0";
+    type Header = ring::Header<T, InOrder, InOrder>;
+    type Producer = ring::Producer<T>;
+    type Consumer = ring::Consumer<T>;
+
+    fn shape(capacity: usize) -> Result<usize, CapacityError> {
+        Self::Header::slots(capacity)
+    }
+
+    fn header(len: usize) -> Self::Header {
+        ring::Header::new(0, len)
+    }
+
+    fn producer(end: End<Self::Header>) -> Self::Producer {
+        ring::Producer::new(end.slots().len(), end)
+    }
+
+    fn consumer(end: End<Self::Header>) -> Self::Consumer {
+        ring::Consumer::new(end.slots().len(), end)
+    }
+}
+
+impl<T: Item, Q: Placed<T>> Kind for Of<Q, T> {
+    type Producer = Producer<Q, T>;
+    type Consumer = Consumer<Q, T>;
+    type Item = T;
+    const QUEUE: [u8; 8] = Q::QUEUE;
+
+    /// A seat is for any number of handles.
+    fn seats(_: Sizes) -> [Seats; 2] {
+        [0, 1].map(|first| Seats { first, count: 1, is_shared: true })
+    }
+
+    fn layout(sizes: Sizes) -> Result<Layout, CapacityError> {
+        Ok(shared_layout::<Q::Header>(Q::shape(sizes.capacity)?))
+    }
+
+    unsafe fn found(link: &Link, sizes: Sizes) -> Result<(), CapacityError> {
+        let shape = Q::shape(sizes.capacity)?;
+        // SAFETY: the caller's contract.
+        unsafe { found(link.queue(), shape, Q::header(shape)) };
+        Ok(())
+    }
+
+    unsafe fn producer(
+        link: &Arc<Link>,
+        sizes: Sizes,
+        seat: Seat,
+    ) -> Result<Self::Producer, Error> {
+        // SAFETY: the caller's contract.
+        let (end, bells) = unsafe { join::<Q, T>(link, sizes, Side::Producer, seat) }?;
+        Ok(wait::Producer::new(Q::producer(end), bells))
+    }
+
+    unsafe fn consumer(
+        link: &Arc<Link>,
+        sizes: Sizes,
+        seat: Seat,
+        _: u64,
+    ) -> Result<Self::Consumer, Error> {
+        // SAFETY: the caller's contract.
+        let (end, bells) = unsafe { join::<Q, T>(link, sizes, Side::Consumer, seat) }?;
+        Ok(wait::Consumer::new(Q::consumer(end), bells))
+    }
+}
+
+/// One more end of a side, and its bells.
+///
+/// # Safety
+///
+/// The queue was made with these sizes, and the seat of the side is this process's.
+unsafe fn join<Q: Placed<T>, T: Item>(
+    link: &Arc<Link>,
+    sizes: Sizes,
+    side: Side,
+    seat: Seat,
+) -> Result<(End<Q::Header>, Bells), Error> {
+    let bells = Bells::new(link, Place::new(link, side, seat), side);
+    // SAFETY: the caller's contract. Each side may have several ends.
+    let end = unsafe { end(link, Q::shape(sizes.capacity)?, side, Leaves::Others) }?;
+    // For threads that wait for this side.
+    bells.ring_for_all();
+    Ok((end, bells))
+}
+
+/// The bells of a handle: one at which all handles of its side sleep, and one that it rings.
+#[derive(Debug)]
+pub struct Bells {
+    items: Bell,
+    room: Bell,
+    side: Side,
+    place: Place,
+}
+
+impl Bells {
+    fn new(link: &Arc<Link>, place: Place, side: Side) -> Self {
+        let word = NonNull::from(&link.header().room.0);
+        // SAFETY: the word is in the lane.
+        let room = unsafe { Bell::new(link, Side::Producer, word, ONE) };
+        Self { items: items(link, Side::Consumer, ONE), room, side, place }
+    }
+
+    fn ring_for_all(&self) {
+        self.items.ring_for_all();
+        self.room.ring_for_all();
+    }
+}
+
+impl Sleeps for Bells {
+    fn own(&self) -> &Bell {
+        match self.side {
+            Side::Producer => &self.room,
+            Side::Consumer => &self.items,
+        }
+    }
+}
+
+impl sealed::Bells for Bells {
+    type Items = Bell;
+    type Room = Bell;
+
+    #[inline(always)]
+    fn items(&self) -> &Bell {
+        &self.items
+    }
+
+    #[inline(always)]
+    fn room(&self) -> &Bell {
+        &self.room
+    }
+}
+
+impl Drop for Bells {
+    fn drop(&mut self) {
+        self.place.leave();
+        self.ring_for_all();
+    }
+}
+
+impl<Q, T> fmt::Debug for Of<Q, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Of")
+    }
+}
