@@ -11,6 +11,7 @@ mod ipc_channel;
 mod kill;
 mod kill_many;
 mod lane;
+mod literature;
 mod mq;
 mod pause;
 mod peers;
@@ -58,6 +59,7 @@ pub(crate) const MOST_BYTES: usize = 4 << 20;
 pub(crate) fn entries() -> &'static [Linked] {
     static ENTRIES: LazyLock<Vec<Linked>> = LazyLock::new(|| {
         let mut entries = lane::entries();
+        entries.extend(literature::entries());
         entries.extend(peers::entries().into_iter().chain([ipc_channel::entry()]));
         #[cfg(feature = "iceoryx2")]
         entries.push(iceoryx::entry());

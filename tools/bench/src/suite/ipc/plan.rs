@@ -21,7 +21,8 @@ impl IpcArgs {
         let cores = cores::pair(self.cores)?;
         let cores = vec![cores.producer, cores.consumer];
         let queues = any_ids(all, &self.queues)?;
-        let chosen = self.run.choose(all, &queues, |_| true);
+        let chosen =
+            self.run.choose(all, &queues, |one| one.entry.is_peer() || !one.entry.is_literature());
         // A process that spins would wait for a process that doesn't run.
         let is_shared = cores[0] == cores[1];
         let can = |strategy: &&Strategy| !(is_shared && **strategy == Strategy::Spin);
