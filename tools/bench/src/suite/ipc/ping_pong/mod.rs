@@ -12,13 +12,13 @@ mod turns;
 use std::io::{self, Read};
 use std::process::{Child, Command};
 
-use self::course::{Course, Phase};
-use self::team::{Counts, Team};
+use self::course::Course;
+use self::team::{Counts, Phase, Team, Watch};
 use super::lane::text;
 use super::{IpcKernel, Peer, Role, Rx, Starter, Tx, Wanted, finish};
 use crate::kinds::Test;
 use crate::sample::Sample;
-use crate::suite::wait::{Strategy, Usage};
+use crate::suite::wait::Strategy;
 
 /// Handles, one for each thread, and the number of the descriptor by which the child opens the
 /// queue.
@@ -62,9 +62,8 @@ fn measure<C: Crowd>(starter: &Starter<'_>) -> Result<Sample, String> {
     let (txs, there) = C::to_child(starter.wanted(), &mut command)?;
     let (rxs, back) = C::from_child(starter.wanted(), &mut command)?;
     let (setting, course) = (starter.setting, Course::new(starter.trial.length));
-    let phase = || course.phase();
     // Each sending thread begins with a turn.
-    let team = Team::new(setting.threads, setting.threads, setting.pause_ns, &phase);
+    let team = Team::new(setting.threads, setting.threads, setting.pause_ns, &course);
     let mut child = starter.start(command, Role::EchoAll, &[there, back])?;
     let is_ready = wait_until_ready(&mut child);
     // Threads have the core of the thread that starts them.
@@ -75,18 +74,29 @@ fn measure<C: Crowd>(starter: &Starter<'_>) -> Result<Sample, String> {
     if [there.sent, there.received] != [done.counts.received, done.counts.sent] {
         return Err("messages are lost, doubled or damaged".into());
     }
-    // A thread that waits for a turn sleeps, whatever the queue is.
-    let sending = done.sending.map(|usage| Usage { sleeps: 0.0, ..usage });
-    let trips = done.counts.received.messages as f64;
-    let value = course.ns_of_a_trip().ok_or("the second process has ended too early")?;
-    let sample = Sample { latency: Some(done.latency), ..Sample::of(value) };
-    Ok(sample.with_sides([sending, done.receiving], trips))
+    let trip = course.trip().ok_or("the second process has ended too early")?;
+    Ok(Sample {
+        cpu_ns: trip.cpu_ns.map(|sides| sides.iter().sum()),
+        cpu_sides: trip.cpu_ns,
+        sleeps: done.sleeps,
+        latency: Some(done.latency),
+        ..Sample::of(trip.ns)
+    })
 }
 
 /// The second process says so when its threads may get messages.
 fn wait_until_ready(child: &mut Child) -> io::Result<()> {
     let output = child.stdout.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
     output.read_exact(&mut [0])
+}
+
+/// Watches nothing: the first process measures.
+struct Answers;
+
+impl Watch for Answers {
+    fn arrived(&self) -> Phase {
+        Phase::Uncounted
+    }
 }
 
 /// The second process: it sends a message for each one that it gets.
@@ -96,7 +106,7 @@ fn answer<C: Crowd>(peer: &Peer) -> Result<(), String> {
     }
     let of = Wanted::by(&peer.setting, peer.capacity);
     let (rxs, txs) = (C::open_rx(of, peer.links[0])?, C::open_tx(of, peer.links[1])?);
-    let team = Team::new(of.threads, 0, peer.setting.pause_ns, &|| Phase::Uncounted);
+    let team = Team::new(of.threads, 0, peer.setting.pause_ns, &Answers);
     println!();
     let counts = team.run(txs, rxs).counts;
     println!("{}", serde_json::to_string(&counts).map_err(text)?);

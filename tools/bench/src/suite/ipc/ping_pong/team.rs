@@ -6,7 +6,6 @@ use hdrhistogram::Histogram;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
-use super::course::Phase;
 use super::turns::Turns;
 use crate::sample::histogram;
 use crate::suite::ipc::pause::Pause;
@@ -22,15 +21,39 @@ pub(super) struct Team<'a> {
     pauses: Vec<Varied>,
     /// All threads begin at the same time.
     gate: Gate,
+    watch: &'a dyn Watch,
+}
+
+/// What looks at the threads of a process.
+pub(super) trait Watch: Sync {
+    /// Called by each thread before it begins.
+    fn begins(&self, _: Side) {}
+
     /// Called for each message that has arrived.
-    phase: &'a (dyn Fn() -> Phase + Sync),
+    fn arrived(&self) -> Phase;
+}
+
+/// What a thread does.
+#[derive(Clone, Copy)]
+pub(super) enum Side {
+    Sends,
+    Receives,
+}
+
+/// What to do with a message that has arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    Uncounted,
+    Counted,
+    /// No more messages are sent.
+    Over,
 }
 
 /// What the threads of a process have done.
 pub(super) struct Done {
     pub(super) counts: Counts,
-    pub(super) sending: Option<Usage>,
-    pub(super) receiving: Option<Usage>,
+    /// How often a receiving thread slept, for each message.
+    pub(super) sleeps: Option<f64>,
     /// From the send to the receipt of a message.
     pub(super) latency: Histogram<u64>,
 }
@@ -73,15 +96,10 @@ struct Part<H> {
 
 impl<'a> Team<'a> {
     /// A team of `threads` that send and as many that receive. It begins with `turns` to send.
-    pub(super) fn new(
-        threads: usize,
-        turns: usize,
-        pause: Pause,
-        phase: &'a (dyn Fn() -> Phase + Sync),
-    ) -> Self {
+    pub(super) fn new(threads: usize, turns: usize, pause: Pause, watch: &'a dyn Watch) -> Self {
         let all = 2 * threads;
         let pauses = (0..all as u64).map(|seed| Varied::new(pause.0, pause.1, seed)).collect();
-        Self { turns: Turns::new(turns, threads), pauses, gate: Gate::of(all), phase }
+        Self { turns: Turns::new(turns, threads), pauses, gate: Gate::of(all), watch }
     }
 
     /// Sends and receives, with a thread for each handle, until the other process ends.
@@ -93,16 +111,17 @@ impl<'a> Team<'a> {
             let receive = |(rx, &pauses)| scope.spawn(move || self.receive(rx, pauses));
             let receiving: Vec<_> = rxs.into_iter().zip(receive_pauses).map(receive).collect();
             let mut latency = histogram();
-            let (sent, sending) = together(sending, &mut latency);
-            let (received, receiving) = together(receiving, &mut latency);
-            Done { counts: Counts { sent, received }, sending, receiving, latency }
+            let (sent, _) = together(sending, &mut latency);
+            let (received, usage) = together(receiving, &mut latency);
+            let sleeps = usage.map(|usage| usage.sleeps / received.messages.max(1) as f64);
+            Done { counts: Counts { sent, received }, sleeps, latency }
         })
     }
 
     fn send<T: Tx<1>>(&self, mut handle: T, mut pauses: Varied) -> Part<T> {
         let mut count = Count::default();
+        self.watch.begins(Side::Sends);
         self.gate.meet(Wait::Yield);
-        let before = Usage::of_this_thread();
         while self.turns.take() {
             let now = now_ns();
             if !handle.put(now) {
@@ -111,18 +130,18 @@ impl<'a> Team<'a> {
             count.add(now.into());
             pauses.work();
         }
-        let usage = between(before, Usage::of_this_thread());
-        Part { count, usage, latency: None, handle }
+        Part { count, usage: None, latency: None, handle }
     }
 
     fn receive<R: Rx<1>>(&self, mut handle: R, mut pauses: Varied) -> Part<R> {
         let (mut count, mut latency) = (Count::default(), histogram());
+        self.watch.begins(Side::Receives);
         self.gate.meet(Wait::Yield);
         let before = Usage::of_this_thread();
         while let Some(sent) = handle.get() {
             let age = now_ns().saturating_sub(sent);
             count.add(sent.into());
-            let phase = (self.phase)();
+            let phase = self.watch.arrived();
             if phase == Phase::Counted {
                 latency.saturating_record(age);
             }
