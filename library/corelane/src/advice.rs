@@ -141,6 +141,9 @@ macro_rules! advice {
     (choose msq) => { "to compare: the textbook's list, with an allocation for each item, and one pointer for all threads of a side" };
     (avoid msq) => { "for throughput: lprq does the same faster" };
 
+    (choose msq_pool) => { "to compare: the textbook's list as its paper has it, with nodes in a pool, which processes can share" };
+    (avoid msq_pool) => { "for throughput: scq does the same faster, and leased much faster" };
+
     (choose d_cbo) => { "to compare: the relaxed queue of 2025 that balances operation counts of sub-queues" };
     (avoid d_cbo) => { "when the order must have a bound, or consumers mostly find nothing: they look at all sub-queues" };
 

@@ -59,6 +59,7 @@ macro_rules! for_each_queue {
         $with!(shared any lcrq_any: $crate::rings::lcrq::LcrqAny);
         $with!(shared any lprq: $crate::rings::lprq::Lprq);
         $crate::compared! { $with!(shared any msq: $crate::list::michael_scott::Msq); }
+        $crate::compared! { $with!(shared any msq_pool: $crate::list::pooled::MsqPool); }
     };
 }
 

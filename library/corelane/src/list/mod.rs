@@ -6,3 +6,5 @@
 pub mod linked;
 #[cfg(feature = "literature")]
 pub mod michael_scott;
+#[cfg(feature = "literature")]
+pub mod pooled;

@@ -8,6 +8,7 @@
 //! | | algorithm | items | room |
 //! |---|---|---|---|
 //! | [`Ring`] | [`ring`](crate::ring) in order, as DPDK's `rte_ring` | any [`Item`] | as asked, rounded up to a power of two |
+//! | [`Msq`] | [`list::pooled`](crate::list::pooled), Michael's and Scott's list in a pool of nodes | any [`Item`] | as asked, rounded up to a power of two |
 //!
 //! ```
 //! use corelane::shm::literature::Ring;
@@ -42,6 +43,7 @@ use super::error::Error;
 use super::file::{Seat, Seats};
 use super::many::{Place, items};
 use super::{Item, Lane, Side};
+use crate::list::pooled::{self, MsqPool, NodeShape};
 use crate::queue::{self, CapacityError};
 use crate::region::shared::{Leaves, found, shared_layout};
 use crate::region::{Attach, End, Slots, State};
@@ -51,6 +53,9 @@ use crate::wait::sealed;
 
 /// A lane that is the [`ring`](crate::ring) of DPDK, with both sides in order.
 pub type Ring<T> = Lane<Of<ring::Ring<InOrder>, T>>;
+
+/// A lane that is [Michael's and Scott's list](crate::list::pooled) in a pool of nodes.
+pub type Msq<T> = Lane<Of<MsqPool, T>>;
 
 /// The queue `Q` for items `T`: what the lanes of this module carry.
 pub struct Of<Q, T>(PhantomData<fn(Q, T) -> T>);
@@ -108,6 +113,29 @@ impl<T: Item> Placed<T> for ring::Ring<InOrder> {
 
     fn consumer(end: End<Self::Header>) -> Self::Consumer {
         ring::Consumer::new(end.slots().len(), end)
+    }
+}
+
+impl<T: Item> Placed<T> for MsqPool {
+    const QUEUE: [u8; 8] = *b"msqpool\0";
+    type Header = pooled::Header<T>;
+    type Producer = pooled::Producer<T>;
+    type Consumer = pooled::Consumer<T>;
+
+    fn shape(capacity: usize) -> Result<NodeShape, CapacityError> {
+        Self::Header::shape(capacity, 0)
+    }
+
+    fn header(shape: NodeShape) -> Self::Header {
+        pooled::Header::new(shape)
+    }
+
+    fn producer(end: End<Self::Header>) -> Self::Producer {
+        pooled::Producer::new(end)
+    }
+
+    fn consumer(end: End<Self::Header>) -> Self::Consumer {
+        pooled::Consumer::new(end)
     }
 }
 
