@@ -65,6 +65,18 @@ fn threads_of_both_processes_answer_each_other() {
 }
 
 #[test]
+fn queues_of_the_literature_are_measured_if_they_are_named() {
+    let args = "ring msq --test ping-pong --record 8 --threads 2 --items 200 \
+                --strategy adaptive,sleep,spin-then-sleep,spin";
+    let json = json_of(&ipc(args));
+    assert_eq!(results(&json).len(), 2 * 4);
+    for result in results(&json) {
+        let near = &result["groups"]["near"];
+        assert!(number(&near["median"]) > 0.0 && number(&near["latency_ns"]["p99"]) > 0.0);
+    }
+}
+
+#[test]
 fn the_report_has_a_chart() {
     let words = ["linering spin", "pipe", "8 bytes", "futex_rtt"];
     assert_report(&ipc("linering pipe --test rtt --record 8 --items 100"), &words);

@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 use std::process::Command;
 
+use corelane::list::pooled::MsqPool;
 use corelane::ring::{InOrder, Ring};
 use corelane::shm::literature::{Bells, Consumer, Of, Placed, Producer};
 use corelane::shm::{Item, Lane};
@@ -97,7 +98,11 @@ fn rxs<Q: Placed<T>, T: Word>(
 }
 
 pub(super) fn entries() -> Vec<Linked> {
-    vec![entry::<Ring<InOrder>, u64>(<Ring<InOrder> as Queue<u64>>::INFO, &Strategy::OF_IPC)]
+    let msq = Info { id: "msq", ..<MsqPool as Queue<u64>>::INFO };
+    vec![
+        entry::<Ring<InOrder>, u64>(<Ring<InOrder> as Queue<u64>>::INFO, &Strategy::OF_IPC),
+        entry::<MsqPool, u64>(msq, &Strategy::OF_IPC),
+    ]
 }
 
 fn entry<Q, T: Word>(info: Info, strategies: &'static [Strategy]) -> Linked
