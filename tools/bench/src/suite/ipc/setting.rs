@@ -127,6 +127,11 @@ impl Suite for IpcSetting {
         self.strategy
     }
 
+    /// Memory that processes share doesn't grow.
+    fn bounds_all(&self) -> bool {
+        true
+    }
+
     fn is_alike(&self, other: &Self) -> bool {
         *self == Self { strategy: self.strategy, ..other.clone() }
     }

@@ -65,11 +65,12 @@ fn measure<C: Crowd>(starter: &Starter<'_>) -> Result<Sample, String> {
     // Each sending thread begins with a turn.
     let team = Team::new(setting.threads, setting.threads, setting.pause_ns, &course);
     let mut child = starter.start(command, Role::EchoAll, &[there, back])?;
-    let is_ready = wait_until_ready(&mut child);
+    if wait_until_ready(&mut child).is_err() {
+        return finish(child).and(Err("the second process has not begun".into()));
+    }
     // Threads have the core of the thread that starts them.
     let done = starter.here(|| team.run(txs, rxs));
     let told = finish(child)?;
-    is_ready.map_err(|_| "the second process has not begun")?;
     let there: Counts = serde_json::from_str(told.trim()).map_err(text)?;
     if [there.sent, there.received] != [done.counts.received, done.counts.sent] {
         return Err("messages are lost, doubled or damaged".into());
