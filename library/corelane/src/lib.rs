@@ -171,6 +171,8 @@ pub mod mpsc;
 pub mod overwrite;
 mod pad;
 mod plain;
+#[cfg(feature = "literature")]
+mod pool;
 mod queue;
 #[cfg(any(feature = "std", feature = "literature"))]
 mod random;

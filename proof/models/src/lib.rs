@@ -73,6 +73,7 @@ mod locked;
 mod mc_ring;
 mod one_to_one;
 mod overwrite;
+mod pooled;
 mod queue;
 mod record_ring;
 mod relaxed;
@@ -271,6 +272,7 @@ pub fn all() -> Vec<Model> {
     models.extend(locked::models());
     models.extend(unbounded::models());
     models.extend(rings::models());
+    models.extend(pooled::models());
     models.extend(wait::models());
     models.extend(channel::models());
     models.extend(weighed::models());

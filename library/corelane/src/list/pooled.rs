@@ -51,6 +51,7 @@ use core::marker::PhantomData;
 
 use crate::memory::{AtomicU64, Ordering};
 use crate::pad::Padded;
+use crate::pool::FreeList;
 use crate::queue::config::ConfigOption;
 use crate::queue::{
     self, CapacityError, Config, Info, Sides, TryPopError, TryPushError, answered_by, full,
@@ -73,8 +74,7 @@ pub struct Header<T> {
     head: Padded<AtomicU64>,
     /// The last node, or the one before it. Never before `head`.
     tail: Padded<AtomicU64>,
-    /// The first free node. Its count is how often a node was taken.
-    free: Padded<AtomicU64>,
+    free: FreeList,
     items: PhantomData<T>,
 }
 
@@ -87,8 +87,9 @@ impl<T> Header<T> {
 
     /// Of an empty list of [new](Nodes) nodes.
     pub(crate) fn new(shape: NodeShape) -> Self {
-        let link = |index| Padded(AtomicU64::new(shape.link(index)));
-        Self { head: link(0), tail: link(0), free: link(1), items: PhantomData }
+        let first = || Padded(AtomicU64::new(shape.link(0)));
+        let free = FreeList::new(shape.link(1));
+        Self { head: first(), tail: first(), free, items: PhantomData }
     }
 }
 
@@ -142,40 +143,16 @@ impl<T> Side<T> {
     /// Takes a free node.
     #[inline]
     fn take_node(&self) -> Option<u64> {
-        let (free, nodes) = (&self.header().free, self.slots());
-        // Acquire, also below ↔ Release in `give_node`: the node's link and cell, and the item that
-        // was read from the cell.
-        let mut first = free.load(Ordering::Acquire);
-        while !nodes.names.is_none(first) {
-            // Relaxed: if another thread has taken the node, this is any link, and the exchange
-            // fails.
-            let rest = nodes.names.behind(nodes.next(first).load(Ordering::Relaxed), first);
-            match free.compare_exchange(first, rest, Ordering::Relaxed, Ordering::Acquire) {
-                Ok(_) => return Some(first),
-                Err(found) => first = found,
-            }
-        }
-        None
+        let nodes = self.slots();
+        self.header().free.take(nodes.names, |link| nodes.next(link))
     }
 
     /// Makes a node free that was at `head`. `next` is the node behind it.
     #[inline]
     fn give_node(&self, node: u64, next: u64) {
-        let (free, nodes) = (&self.header().free, self.slots());
-        // Relaxed: the exchange fails if the value is out of date.
-        let mut first = free.load(Ordering::Relaxed);
-        loop {
-            // With the count of the link that it replaces: no push waits for this link.
-            let link = nodes.names.with_count(first, next);
-            // Relaxed: the exchange publishes it.
-            nodes.next(node).store(link, Ordering::Relaxed);
-            let new = nodes.names.with_count(node, first);
-            // Release ↔ Acquire in `take_node`: the node's link and cell; the item has been read.
-            match free.compare_exchange(first, new, Ordering::Release, Ordering::Relaxed) {
-                Ok(_) => return,
-                Err(found) => first = found,
-            }
-        }
+        let nodes = self.slots();
+        // The node's link keeps the count of the link that it replaces: no push waits for it.
+        self.header().free.give(nodes.names, node, next, |link| nodes.next(link));
     }
 
     /// Moves `tail` from `last` to the node behind it, and returns where it is then. Another thread

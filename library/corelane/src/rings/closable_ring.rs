@@ -21,35 +21,61 @@ const MOST_TRIES: u64 = limit(10, 1);
 /// position up.
 const MOST_LOOKS: u64 = limit(100, 1);
 
-/// A ring of slots.
+/// A ring, wherever its parts are.
 #[derive(Debug)]
-pub(super) struct ClosableRing<S> {
+pub(super) struct Ring<'a, S> {
     /// Behind all positions that pops have got.
-    head: Padded<AtomicU64>,
+    pub(super) head: &'a AtomicU64,
     /// Behind all positions that pushes have got, or that have been left out; and whether the ring
     /// is [`CLOSED`].
+    pub(super) tail: &'a AtomicU64,
+    /// A power of two.
+    pub(super) slots: &'a [S],
+}
+
+/// A ring on the heap.
+#[derive(Debug)]
+pub(super) struct ClosableRing<S> {
+    head: Padded<AtomicU64>,
     tail: Padded<AtomicU64>,
     slots: Box<[S]>,
 }
 
 impl<S: RingSlot> ClosableRing<S> {
+    /// An empty ring of `n` slots, a power of two, if there is memory for it. Positions start at
+    /// `first`.
+    pub(super) fn new(n: usize, first: u64) -> Option<Self> {
+        let first = first_position(n, first);
+        let mut slots = Vec::new();
+        slots.try_reserve_exact(n).ok()?;
+        slots.extend((0..n).map(|_| empty_slot(n, first)));
+        let counter = || Padded(AtomicU64::new(first));
+        Some(Self { head: counter(), tail: counter(), slots: slots.into_boxed_slice() })
+    }
+
+    /// To use it.
+    #[inline(always)]
+    pub(super) fn ring(&self) -> Ring<'_, S> {
+        Ring { head: &self.head, tail: &self.tail, slots: &self.slots }
+    }
+}
+
+/// The first position of a ring of `n` slots: not behind `first`, and the first one of a lap.
+pub(super) fn first_position(n: usize, first: u64) -> u64 {
+    first & !(n as u64 * STEP - 1)
+}
+
+/// An empty slot of a ring of `n` slots, whose first position is `first`.
+pub(super) fn empty_slot<S: RingSlot>(n: usize, first: u64) -> S {
+    S::new(Lap::of::<S>(first / STEP, n))
+}
+
+impl<S: RingSlot> Ring<'_, S> {
     /// Most slots, a power of two: limited by addresses and lap numbers.
     pub(super) const MOST: usize = {
         let (addresses, laps) = ((isize::MAX as usize / 4 / size_of::<S>()).ilog2(), 40);
         1 << if addresses < laps { addresses } else { laps }
     };
-
-    /// An empty ring of `n` slots, a power of two, if there is memory for it. Positions start at
-    /// `first`.
-    pub(super) fn new(n: usize, first: u64) -> Option<Self> {
-        let all = n as u64 * STEP;
-        let first = first & !(all - 1);
-        let mut slots = Vec::new();
-        slots.try_reserve_exact(n).ok()?;
-        slots.extend((0..n).map(|_| S::new(Lap::of::<S>(first / STEP, n))));
-        let counter = || Padded(AtomicU64::new(first));
-        Some(Self { head: counter(), tail: counter(), slots: slots.into_boxed_slice() })
-    }
 
     /// The slot at `position`, and the position's lap.
     #[inline]

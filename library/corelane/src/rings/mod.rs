@@ -53,7 +53,7 @@ mod closable_ring;
 pub mod lcrq;
 pub mod lprq;
 
-use closable_ring::ClosableRing;
+use closable_ring::{ClosableRing, Ring};
 
 /// The lap of a position: how many times positions had gone round the ring before it, in a slot's
 /// units. The number wraps.
@@ -196,6 +196,11 @@ impl<S: RingSlot> Node<S> {
         Guarded::new(Self { ring, number, next: AtomicPtr::new(ptr::null_mut()) })
     }
 
+    #[inline(always)]
+    fn ring(&self) -> Ring<'_, S> {
+        self.ring.ring()
+    }
+
     /// The next node, if there is one. Then this node's ring is closed.
     #[inline]
     fn next(&self) -> Option<*mut Guarded<Self>> {
@@ -225,7 +230,7 @@ fn move_on<S>(end: &Link<S>, node: *mut Guarded<Node<S>>, next: *mut Guarded<Nod
 fn count<S: RingSlot>(node: &mut Hazard<Node<S>>, header: &Header<S>) -> usize {
     let mut visit = |end| {
         node.protect(end);
-        (node.get().number, node.get().ring.len())
+        (node.get().number, node.get().ring().len())
     };
     let ((first, filled), (last, pushed)) = (visit(&header.head), visit(&header.tail));
     // The ring that this handle has left may be waiting for this scan.
@@ -261,7 +266,7 @@ impl<S: RingSlot> State for Header<S> {
                 // SAFETY: all handles are gone. The rings from `head` on have not been retired, and
                 // each is freed once.
                 unsafe {
-                    if let Some(item) = node.as_ref()?.ring.pop() {
+                    if let Some(item) = node.as_ref()?.ring().pop() {
                         return Some(item);
                     }
                     node = Box::from_raw(node).next.load(Ordering::Relaxed);
@@ -278,7 +283,7 @@ impl<S: RingSlot> State for Header<S> {
 /// If the capacity is 0 or too large for memory.
 pub(super) fn queue<S: RingSlot>(config: Config) -> Built<Producer<S>, Consumer<S>> {
     config.only(&[])?;
-    let (asked, most) = (config.capacity, ClosableRing::<S>::MOST);
+    let (asked, most) = (config.capacity, Ring::<S>::MOST);
     if asked == 0 || asked > most {
         return Err(CapacityError::OutOfRange { asked, most });
     }
@@ -340,7 +345,7 @@ impl<S: RingSlot> Producer<S> {
                 let last = self.node.node();
                 move_on(tail, last, next);
                 self.node.protect(tail);
-                match self.node.get().ring.push(item) {
+                match self.node.get().ring().push(item) {
                     Ok(()) => break,
                     Err(back) => item = back,
                 }
@@ -368,7 +373,7 @@ impl<S: RingSlot> Producer<S> {
         let Some(new) = Node::<S>::new(*shape, number) else {
             return Err(TryPushError::Full(item));
         };
-        assert!(new.ring.push(item).is_ok(), "a new ring has room");
+        assert!(new.ring().push(item).is_ok(), "a new ring has room");
         let new = Box::into_raw(new);
         let last = &self.node.get().next;
         let null = ptr::null_mut();
@@ -376,7 +381,7 @@ impl<S: RingSlot> Producer<S> {
         if last.compare_exchange(null, new, Ordering::Release, Ordering::Relaxed).is_err() {
             // SAFETY: the new ring came from a box, and no other thread has seen it.
             let new = unsafe { Box::from_raw(new) };
-            return Err(TryPushError::Busy(new.ring.pop().expect("it was put there")));
+            return Err(TryPushError::Busy(new.ring().pop().expect("it was put there")));
         }
         move_on(tail, self.node.node(), new);
         Ok(())
@@ -391,7 +396,7 @@ impl<S: RingSlot> queue::Producer for Producer<S> {
         if self.is_in_closed {
             return self.push_behind(item);
         }
-        match self.node.get().ring.push(item) {
+        match self.node.get().ring().push(item) {
             Ok(()) => Ok(()),
             Err(item) => self.push_behind(item),
         }
@@ -427,7 +432,7 @@ impl<S: RingSlot> Consumer<S> {
     /// Takes the oldest item of the consumer's ring.
     #[inline]
     fn take(&mut self) -> Option<S::Item> {
-        let ring = &self.node.get().ring;
+        let ring = self.node.get().ring();
         if self.looks_first && ring.is_empty() {
             return None;
         }
@@ -452,7 +457,7 @@ impl<S: RingSlot> Consumer<S> {
     /// Looks for an item in later rings than the consumer's own ring, which was empty.
     fn pop_behind(&mut self) -> Option<S::Item> {
         while let Some(next) = self.node.get().next() {
-            match self.node.get().ring.pop_rest() {
+            match self.node.get().ring().pop_rest() {
                 None => self.go_on(next),
                 item => return item,
             }
@@ -510,7 +515,7 @@ impl<S: RingSlot> queue::Consumer for Consumer<S> {
     fn is_empty(&mut self) -> bool {
         self.node.protect(&self.end.header().head);
         let node = self.node.get();
-        node.ring.is_empty() && node.next().is_none()
+        node.ring().is_empty() && node.next().is_none()
     }
 
     fn try_clone(&self) -> Option<Self> {

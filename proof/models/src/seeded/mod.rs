@@ -12,6 +12,7 @@ mod latest;
 mod lease;
 mod locked;
 mod overwritten;
+mod pooled;
 mod relaxed;
 mod ring;
 mod rings;
@@ -26,6 +27,7 @@ use std::fmt;
 
 use crate::faaq::added_in_the_next_lap;
 use crate::one_to_one::{attempts, producer_closes, transfer};
+use crate::pooled::nodes_come_back;
 use crate::shared::{two_consumers_and_one_item, two_producers};
 use crate::wait::announced_while_rung;
 use crate::{Exploration, Items, Model};
@@ -97,6 +99,7 @@ pub fn seeded() -> Vec<Seeded> {
         "lanes", "moves the head though another consumer has the item": two_consumers_and_one_item, ring::Claims;
         "scq", "finds no item and leaves the entry to be filled": two_producers, scq::Positions;
         "msq", "takes an item that is not its own yet": two_consumers_and_one_item, rings::List;
+        "msq-pool", "takes a node that has been taken and given back meanwhile": nodes_come_back, pooled::FreeList;
     });
     bugs.push(Seeded {
         queue: "faaq",

@@ -5,6 +5,7 @@ use core::alloc::LayoutError;
 use core::ptr::NonNull;
 
 use crate::memory::{AtomicU64, Cells};
+use crate::pool::Names;
 use crate::region::{Attach, Slots};
 
 /// Most items: the counts of links keep 22 bits with as many, and 40 bits with 16 million.
@@ -13,68 +14,6 @@ pub(super) const MOST_ITEMS: usize = 1 << limited_bits(usize::BITS);
 /// The logarithm of this number, where a number of items has `bits` bits.
 const fn limited_bits(bits: u32) -> u32 {
     if bits < 43 { bits - 2 } else { 41 }
-}
-
-/// How links name nodes: the lower bits of a link are the node's index, and the bits above are a
-/// count, which wraps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Names {
-    /// The bits of an index. All of them together are the index of no node.
-    mask: u64,
-}
-
-impl Names {
-    /// For nodes with indices from 0 to `last`.
-    fn up_to(last: usize) -> Self {
-        Self { mask: (last as u64 + 2).next_power_of_two() - 1 }
-    }
-
-    /// The link of a node with a count.
-    #[inline]
-    fn new(self, index: u64, count: u64) -> u64 {
-        count.wrapping_mul(self.mask + 1) | index
-    }
-
-    #[inline]
-    fn index(self, link: u64) -> u64 {
-        link & self.mask
-    }
-
-    /// The node of one link with the count of another.
-    #[inline]
-    pub(super) fn with_count(self, node: u64, count: u64) -> u64 {
-        node & self.mask | count & !self.mask
-    }
-
-    /// The node of a link, with the count behind that of another.
-    #[inline]
-    pub(super) fn behind(self, node: u64, last: u64) -> u64 {
-        self.with_count(node, last.wrapping_add(self.mask + 1))
-    }
-
-    /// No node, with the count of a link.
-    #[inline]
-    pub(super) fn none(self, link: u64) -> u64 {
-        link | self.mask
-    }
-
-    #[inline]
-    pub(super) fn is_none(self, link: u64) -> bool {
-        self.index(link) == self.mask
-    }
-
-    /// Whether `link` names the node behind `last`, as far as the counts tell.
-    #[inline]
-    pub(super) fn follows(self, link: u64, last: u64) -> bool {
-        !self.is_none(link) && self.behind(link, last) == link
-    }
-
-    /// How many nodes `last` is behind `first`.
-    #[inline]
-    pub(super) fn between(self, first: u64, last: u64) -> usize {
-        let nodes = (last & !self.mask).wrapping_sub(first & !self.mask);
-        (nodes >> self.mask.count_ones()) as usize
-    }
 }
 
 /// A node, without the item.
@@ -102,7 +41,7 @@ impl NodeShape {
 
     /// The link of a node with the first count.
     pub(super) fn link(self, index: u64) -> u64 {
-        self.names().new(index, self.first)
+        self.names().link(index, self.first)
     }
 }
 
@@ -201,23 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_wrap() {
-        for names in [0, 1, 5, 1000].map(Names::up_to) {
-            let (before, after) = (names.new(0, u64::MAX), names.new(1, 0));
-            assert_eq!((names.between(before, after), names.follows(after, before)), (1, true));
-            assert!(!names.follows(names.none(after), before) && !names.follows(before, after));
-            assert_eq!(names.behind(0, before), names.new(0, 0));
-            assert!(names.is_none(names.none(before)) && !names.is_none(after));
-        }
-    }
-
-    #[test]
-    fn the_index_of_no_node_is_no_node() {
-        for last in [1, 2, 3, 4, 6, 7, 8, 1000] {
-            let names = Names::up_to(last);
-            assert!(!names.is_none(last as u64) && names.index(names.none(0)) > last as u64);
-        }
-        // Even where a number of items has 32 bits.
+    fn there_are_indices_where_a_number_of_items_has_32_bits() {
         assert_eq!([32, 64].map(limited_bits), [30, 41]);
     }
 }

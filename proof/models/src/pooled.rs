@@ -1,0 +1,44 @@
+//! Queues whose nodes are in a pool, and are used again while other threads may still know them.
+
+use corelane_loom::list::pooled::MsqPool;
+
+use crate::explore::{explore_shared, tiny};
+use crate::item::{Cargo, Number, Ticket};
+use crate::queue::{Another, Shared, SharedSubject};
+use crate::shared::{are_equal, attempt, drain, items, look, start};
+use crate::watcher::count_values;
+use crate::{Exploration, Model};
+
+pub(crate) fn models() -> Vec<Model> {
+    let SharedSubject { of, tickets, .. } = SharedSubject::<Ticket, Number>::new::<MsqPool>();
+    vec![of.model("nodes_come_back", move || nodes_come_back(tickets))]
+}
+
+/// A producer is stopped in a push. Meanwhile the other handles use each node and make it free
+/// again: the first free node is the same, and another node is behind it. Or the node that was the
+/// last one is free, and no node is behind it.
+pub(crate) fn nodes_come_back<T: Cargo>(new: Shared<T>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, mut rx) = new(tiny(2));
+        let mut late = tx.another();
+        let mut items = items::<T>(4);
+        let last = items.pop().expect("there are four");
+        let mut items = items.into_iter().enumerate();
+        // The handle is dropped after the thread has ended: a drop has steps, too.
+        let thread = start(move || (attempt(&mut late, last), late));
+        let mut pushed = Vec::new();
+        let mut push = |n| {
+            for (number, item) in items.by_ref().take(n) {
+                pushed.extend(attempt(&mut tx, item).then_some(number as u64));
+            }
+        };
+        push(2);
+        let mut popped = look(&mut rx, 2);
+        push(1);
+        let (is_last, _late) = thread.join();
+        count_values(false);
+        pushed.extend(is_last.then_some(3));
+        popped.extend(drain(&mut rx));
+        are_equal(popped, pushed);
+    })
+}
