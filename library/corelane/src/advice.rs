@@ -144,6 +144,9 @@ macro_rules! advice {
     (choose msq_pool) => { "to compare: the textbook's list as its paper has it, with nodes in a pool, which processes can share" };
     (avoid msq_pool) => { "for throughput: scq does the same faster, and leased much faster" };
 
+    (choose lcrq_pool) => { "to compare: the paper's list of rings, with rings in a pool, which processes can share" };
+    (avoid lcrq_pool) => { "when there must be room (handles that are idle keep rings), or for speed (leased)" };
+
     (choose d_cbo) => { "to compare: the relaxed queue of 2025 that balances operation counts of sub-queues" };
     (avoid d_cbo) => { "when the order must have a bound, or consumers mostly find nothing: they look at all sub-queues" };
 

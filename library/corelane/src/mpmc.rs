@@ -12,6 +12,7 @@
 #![doc = advice!(row lprq "rings::lprq")]
 #![doc = advice!(row lcrq "rings::lcrq")]
 #![cfg_attr(feature = "literature", doc = advice!(row msq "list::michael_scott"))]
+#![cfg_attr(feature = "literature", doc = advice!(row lcrq_pool "rings::pooled"))]
 #![cfg_attr(feature = "literature", doc = advice!(row msq_pool "list::pooled"))]
 #![cfg_attr(all(feature = "std", feature = "literature"), doc = advice!(row locked "locked"))]
 //!

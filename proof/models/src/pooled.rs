@@ -1,17 +1,22 @@
 //! Queues whose nodes are in a pool, and are used again while other threads may still know them.
 
 use corelane_loom::list::pooled::MsqPool;
+use corelane_loom::rings::pooled::LcrqPool;
 
 use crate::explore::{explore_shared, tiny};
 use crate::item::{Cargo, Number, Ticket};
 use crate::queue::{Another, Shared, SharedSubject};
 use crate::shared::{are_equal, attempt, drain, items, look, start};
 use crate::watcher::count_values;
-use crate::{Exploration, Model};
+use crate::{Exploration, Model, rings, without};
 
 pub(crate) fn models() -> Vec<Model> {
     let SharedSubject { of, tickets, .. } = SharedSubject::<Ticket, Number>::new::<MsqPool>();
-    vec![of.model("nodes_come_back", move || nodes_come_back(tickets))]
+    let mut models = vec![of.model("nodes_come_back", move || nodes_come_back(tickets))];
+    let lcrq = SharedSubject::<Ticket, Number>::new::<LcrqPool>;
+    models.extend(without(rings::LEFT_OUT, rings::of_queue(lcrq())));
+    models.extend(rings::of_rings(lcrq()));
+    models
 }
 
 /// A producer is stopped in a push. Meanwhile the other handles use each node and make it free

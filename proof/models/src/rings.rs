@@ -65,7 +65,7 @@ pub(crate) fn of_list(of: Of, tickets: Shared<Ticket>) -> Vec<Model> {
 }
 
 /// Models of rings whose threads get a position and then meet in its slot.
-fn of_rings(subject: SharedSubject<Ticket, Number>) -> Vec<Model> {
+pub(crate) fn of_rings(subject: SharedSubject<Ticket, Number>) -> Vec<Model> {
     let SharedSubject { of, tickets, .. } = subject;
     vec![
         of.model("one_pop_too_many", move || one_pop_too_many(tickets, tiny(2))),

@@ -191,6 +191,18 @@ impl<S: RingSlot> Ring<'_, S> {
         }
     }
 
+    /// Opens the ring, which is empty, and which no other thread uses. It continues behind all
+    /// positions that threads have got. For slots that need no [`RingSlot::leave_out`].
+    #[cfg(feature = "literature")]
+    pub(super) fn reopen(&self) {
+        // Relaxed, all: no other thread uses the ring.
+        let head = self.head.load(Ordering::Relaxed);
+        let tail = self.tail.load(Ordering::Relaxed) & !CLOSED;
+        let first = if is_before(head, tail) { tail } else { head };
+        self.head.store(first, Ordering::Relaxed);
+        self.tail.store(first, Ordering::Relaxed);
+    }
+
     /// Number of positions from head to tail, at most all slots. Some may have no item: a push that
     /// fails at a position leaves it out.
     pub(super) fn len(&self) -> usize {

@@ -276,7 +276,7 @@ pub fn queue_with<T: Token>(config: Config) -> Result<(Producer<T>, Consumer<T>)
 }
 
 /// Fails if the machine can't exchange two words at once.
-fn refuse_unless(can: bool) -> Result<(), CapacityError> {
+pub(super) fn refuse_unless(can: bool) -> Result<(), CapacityError> {
     can.then_some(()).ok_or(CapacityError::Unsupported { needs: "an exchange of 128 bits at once" })
 }
 

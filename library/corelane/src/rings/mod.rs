@@ -52,6 +52,8 @@ use crate::unwind::drop_each;
 mod closable_ring;
 pub mod lcrq;
 pub mod lprq;
+#[cfg(feature = "literature")]
+pub mod pooled;
 
 use closable_ring::{ClosableRing, Ring};
 

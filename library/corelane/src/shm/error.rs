@@ -72,6 +72,7 @@ impl fmt::Display for Error {
                     b"records\0" => "byte records ([u8])",
                     b"seqring\0" => "items that all get (Broadcast)",
                     b"lanes\0\0\0" => "items of several producers (Lanes)",
+                    b"lcrqpool" => "tokens by a list of rings (literature::Elcrq)",
                     b"msqpool\0" => "items by a list (literature::Msq)",
                     b"ring\0\0\0\0" => "items by a ring (literature::Ring)",
                     _ => "something else",

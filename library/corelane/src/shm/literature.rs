@@ -9,6 +9,7 @@
 //! |---|---|---|---|
 //! | [`Ring`] | [`ring`](crate::ring) in order, as DPDK's `rte_ring` | any [`Item`] | as asked, rounded up to a power of two |
 //! | [`Msq`] | [`list::pooled`](crate::list::pooled), Michael's and Scott's list in a pool of nodes | any [`Item`] | as asked, rounded up to a power of two |
+//! | [`Elcrq`] | [`rings::pooled`](crate::rings::pooled), LCRQ in a pool of rings | [`NonZeroU64`] | eight rings, each as asked and rounded up to a power of two |
 //!
 //! ```
 //! use corelane::shm::literature::Ring;
@@ -27,14 +28,22 @@
 //!
 //! These queues have none of what makes other lanes robust. A process that is killed inside a push
 //! or pop may leave the queue stuck: then calls of all other processes fail or wait for ever, and
-//! only a new lane helps. A process that is killed outside of such a call does no harm. A process
-//! that writes anything else into the memory may cause undefined behaviour in the others. Don't use
-//! them but to measure.
+//! only a new lane helps. A process that is killed outside of such a call leaves [`Ring`] and
+//! [`Msq`] as they are. In [`Elcrq`] each of its handles keeps a ring for ever, also outside of a
+//! call. A process that writes anything else into the memory may cause undefined behaviour in the
+//! others. Don't use these queues but to measure.
+//!
+//! | | a process was killed inside a call |
+//! |---|---|
+//! | [`Ring`] | the calls of its side spin for ever, and the other side finds no more items, or no more room |
+//! | [`Msq`] | there is one node less. After as many such deaths as there are nodes, all pushes are busy |
+//! | [`Elcrq`] | as outside of a call. When no ring is left, all pushes find the queue full |
 
 use alloc::alloc::Layout;
 use alloc::sync::Arc;
 use core::fmt;
 use core::marker::PhantomData;
+use core::num::NonZeroU64;
 use core::ptr::NonNull;
 
 use super::bells::{Bell, Link, ONE, Sleeps};
@@ -48,6 +57,8 @@ use crate::queue::{self, CapacityError};
 use crate::region::shared::{Leaves, found, shared_layout};
 use crate::region::{Attach, End, Slots, State};
 use crate::ring::{self, InOrder};
+use crate::rings;
+use crate::rings::pooled::{LcrqPool, RingsShape};
 use crate::wait;
 use crate::wait::sealed;
 
@@ -56,6 +67,11 @@ pub type Ring<T> = Lane<Of<ring::Ring<InOrder>, T>>;
 
 /// A lane that is [Michael's and Scott's list](crate::list::pooled) in a pool of nodes.
 pub type Msq<T> = Lane<Of<MsqPool, T>>;
+
+/// A lane that is the [list of rings](rings::pooled) of paper 5, in a pool of rings, with words
+/// where its handles sleep: eLCRQ. With [`Strategy::Spin`](crate::wait::Strategy::Spin) its handles
+/// are those of eLCRQ-spin.
+pub type Elcrq = Lane<Of<LcrqPool, NonZeroU64>>;
 
 /// The queue `Q` for items `T`: what the lanes of this module carry.
 pub struct Of<Q, T>(PhantomData<fn(Q, T) -> T>);
@@ -139,7 +155,30 @@ impl<T: Item> Placed<T> for MsqPool {
     }
 }
 
-impl<T: Item, Q: Placed<T>> Kind for Of<Q, T> {
+impl Placed<NonZeroU64> for LcrqPool {
+    const QUEUE: [u8; 8] = *b"lcrqpool";
+    type Header = rings::pooled::Header<NonZeroU64>;
+    type Producer = rings::pooled::Producer<NonZeroU64>;
+    type Consumer = rings::pooled::Consumer<NonZeroU64>;
+
+    fn shape(capacity: usize) -> Result<RingsShape, CapacityError> {
+        Self::Header::shape(capacity, 0)
+    }
+
+    fn header(shape: RingsShape) -> Self::Header {
+        rings::pooled::Header::new(shape)
+    }
+
+    fn producer(end: End<Self::Header>) -> Self::Producer {
+        rings::pooled::Producer::new(end)
+    }
+
+    fn consumer(end: End<Self::Header>) -> Self::Consumer {
+        rings::pooled::Consumer::new(end)
+    }
+}
+
+impl<T, Q: Placed<T>> Kind for Of<Q, T> {
     type Producer = Producer<Q, T>;
     type Consumer = Consumer<Q, T>;
     type Item = T;
@@ -188,7 +227,7 @@ impl<T: Item, Q: Placed<T>> Kind for Of<Q, T> {
 /// # Safety
 ///
 /// The queue was made with these sizes, and the seat of the side is this process's.
-unsafe fn join<Q: Placed<T>, T: Item>(
+unsafe fn join<Q: Placed<T>, T>(
     link: &Arc<Link>,
     sizes: Sizes,
     side: Side,
