@@ -66,10 +66,10 @@ fn threads_of_both_processes_answer_each_other() {
 
 #[test]
 fn queues_of_the_literature_are_measured_if_they_are_named() {
-    let args = "ring msq --test ping-pong --record 8 --threads 2 --items 200 \
+    let args = "ring msq elcrq --test ping-pong --record 8 --threads 2 --items 200 \
                 --strategy adaptive,sleep,spin-then-sleep,spin";
     let json = json_of(&ipc(args));
-    assert_eq!(results(&json).len(), 2 * 4);
+    assert_eq!(results(&json).len(), 2 * 4 + 2);
     for result in results(&json) {
         let near = &result["groups"]["near"];
         assert!(number(&near["median"]) > 0.0 && number(&near["latency_ns"]["p99"]) > 0.0);

@@ -1,22 +1,24 @@
 //! The queues of paper 5 in shared memory, for processes that trust each other.
 
 use std::marker::PhantomData;
+use std::num::NonZeroU64;
 use std::process::Command;
 
 use corelane::list::pooled::MsqPool;
 use corelane::ring::{InOrder, Ring};
+use corelane::rings::pooled::LcrqPool;
+use corelane::shm::Lane;
 use corelane::shm::literature::{Bells, Consumer, Of, Placed, Producer};
-use corelane::shm::{Item, Lane};
 use corelane::{Info, Queue, wait};
 
 use super::lane::{among, text};
 use super::ping_pong::{self, Crowd, Many};
-use super::{Linked, Rx, Tx, Wanted};
+use super::{IpcKernel, Linked, Rx, Tx, Wanted};
 use crate::catalogue::Entry;
 use crate::suite::wait::Strategy;
 
 /// What a queue carries for a record of a word.
-trait Word: Item + 'static {
+trait Word: 'static {
     fn of(number: u64) -> Self;
 
     fn number(self) -> u64;
@@ -31,6 +33,19 @@ impl Word for u64 {
     #[inline(always)]
     fn number(self) -> u64 {
         self
+    }
+}
+
+/// A token, which is never 0.
+impl Word for NonZeroU64 {
+    #[inline(always)]
+    fn of(number: u64) -> Self {
+        Self::MIN.saturating_add(number)
+    }
+
+    #[inline(always)]
+    fn number(self) -> u64 {
+        self.get() - 1
     }
 }
 
@@ -97,18 +112,24 @@ fn rxs<Q: Placed<T>, T: Word>(
         .collect()
 }
 
+/// How the paper's eLCRQ and eLCRQ-spin wait.
+const OF_ELCRQ: [Strategy; 2] = [Strategy::Sleep, Strategy::SpinThenSleep];
+
 pub(super) fn entries() -> Vec<Linked> {
+    let ring = <Ring<InOrder> as Queue<u64>>::INFO;
     let msq = Info { id: "msq", ..<MsqPool as Queue<u64>>::INFO };
+    let elcrq = Info { id: "elcrq", ..<LcrqPool as Queue<NonZeroU64>>::INFO };
     vec![
-        entry::<Ring<InOrder>, u64>(<Ring<InOrder> as Queue<u64>>::INFO, &Strategy::OF_IPC),
-        entry::<MsqPool, u64>(msq, &Strategy::OF_IPC),
+        entry::<Ring<InOrder>, u64>(ring, "plain data", &Strategy::OF_IPC),
+        entry::<MsqPool, u64>(msq, "plain data", &Strategy::OF_IPC),
+        entry::<LcrqPool, NonZeroU64>(elcrq, "tokens", &OF_ELCRQ),
     ]
 }
 
-fn entry<Q, T: Word>(info: Info, strategies: &'static [Strategy]) -> Linked
+fn entry<Q, T: Word>(info: Info, items: &'static str, strategies: &'static [Strategy]) -> Linked
 where
     Q: Placed<T, Producer: Send, Consumer: Send> + 'static,
 {
-    let kernel = ping_pong::kernel::<Shared<Q, T>>();
-    Entry::ours(info, "plain data").with(vec![super::IpcKernel { strategies, ..kernel }])
+    let kernel = IpcKernel { strategies, ..ping_pong::kernel::<Shared<Q, T>>() };
+    Entry::ours(info, items).with(vec![kernel])
 }
