@@ -57,6 +57,7 @@ macro_rules! for_each_queue {
         $with!(single any uspsc: $crate::segmented::Uspsc);
         $with!(shared token lcrq: $crate::rings::lcrq::Lcrq);
         $crate::compared! { $with!(shared token lcrq_pool: $crate::rings::pooled::LcrqPool); }
+        $crate::compared! { $with!(shared any lcrq_pool_any: $crate::rings::pooled::LcrqPoolAny); }
         $with!(shared any lcrq_any: $crate::rings::lcrq::LcrqAny);
         $with!(shared any lprq: $crate::rings::lprq::Lprq);
         $crate::compared! { $with!(shared any msq: $crate::list::michael_scott::Msq); }

@@ -109,7 +109,7 @@ impl<T: Item, P: Producer<Item = T>, C: Consumer<Item = T>> Checked<P, C> {
     pub fn count(&mut self) {
         let len = self.len();
         let [more, more_sent] = match self.info.algorithm() {
-            "lprq" | "lcrq" => [10, 10],
+            "lprq" | "lcrq" | "lcrq-pool" => [10, 10],
             "uspsc" => [0, 2 * self.ring],
             _ if self.info.bounded => [0, self.slots() - self.capacity()],
             _ => [0, 0],

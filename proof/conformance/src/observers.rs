@@ -62,8 +62,8 @@ where
     let info = subject.info;
     // A position may be left without an item. A relaxed queue may count an item whose push is
     // unfinished.
-    let has_gaps =
-        info.relaxed || matches!(info.algorithm(), "lprq" | "lcrq" | "scq" | "scq-delayed");
+    let has_gaps = info.relaxed
+        || matches!(info.algorithm(), "lprq" | "lcrq" | "lcrq-pool" | "scq" | "scq-delayed");
     // A list counts whole rings.
     let most = if info.bounded { tx.slots() } else { usize::MAX - 1 };
     let clones = (tx.try_clone(), rx.try_clone());

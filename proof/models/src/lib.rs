@@ -307,6 +307,11 @@ fn by_registry() -> Vec<Model> {
         (shared any lcrq_any: $queue:ty) => {
             models.extend(without(rings::LEFT_OUT, of_shared(SharedSubject::new::<$queue>())));
         };
+        // These models never fill its rings.
+        (shared any lcrq_pool_any: $queue:ty) => {
+            models
+                .extend(without(rings::LEFT_OUT, rings::of_queue(SharedSubject::new::<$queue>())));
+        };
         (shared any lprq: $queue:ty) => {
             models.extend(without(rings::LEFT_OUT, of_shared(SharedSubject::new::<$queue>())));
         };

@@ -1,21 +1,21 @@
 //! Queues whose nodes are in a pool, and are used again while other threads may still know them.
 
 use corelane_loom::list::pooled::MsqPool;
-use corelane_loom::rings::pooled::LcrqPool;
+use corelane_loom::rings::pooled::LcrqPoolAny;
 
 use crate::explore::{explore_shared, tiny};
 use crate::item::{Cargo, Number, Ticket};
 use crate::queue::{Another, Shared, SharedSubject};
-use crate::shared::{are_equal, attempt, drain, items, look, start};
+use crate::shared::{all_are_there, are_equal, attempt, drain, items, look, push, start};
 use crate::watcher::count_values;
-use crate::{Exploration, Model, rings, without};
+use crate::{Exploration, Model, rings};
 
 pub(crate) fn models() -> Vec<Model> {
     let SharedSubject { of, tickets, .. } = SharedSubject::<Ticket, Number>::new::<MsqPool>();
     let mut models = vec![of.model("nodes_come_back", move || nodes_come_back(tickets))];
-    let lcrq = SharedSubject::<Ticket, Number>::new::<LcrqPool>;
-    models.extend(without(rings::LEFT_OUT, rings::of_queue(lcrq())));
-    models.extend(rings::of_rings(lcrq()));
+    let SharedSubject { of, tickets, .. } = SharedSubject::<Ticket, Number>::new::<LcrqPoolAny>();
+    models.push(of.model("rings_come_back", move || rings_come_back(tickets)));
+    models.extend(rings::of_rings(SharedSubject::new::<LcrqPoolAny>()));
     models
 }
 
@@ -45,5 +45,29 @@ pub(crate) fn nodes_come_back<T: Cargo>(new: Shared<T>) -> Exploration {
         pushed.extend(is_last.then_some(3));
         popped.extend(drain(&mut rx));
         are_equal(popped, pushed);
+    })
+}
+
+/// A consumer is about to enter a ring. Meanwhile the other handles leave the ring, and use it
+/// again behind another ring. So the consumer must not take an item there.
+pub(crate) fn rings_come_back<T: Cargo>(new: Shared<T>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, mut rx) = new(tiny(1));
+        let clones = rx.another();
+        let mut items = items::<T>(4).into_iter();
+        items.by_ref().take(2).for_each(|item| push(&mut tx, item));
+        // The handles are dropped after the thread has ended: a drop has steps, too.
+        let thread = start(move || {
+            let mut late = clones.another();
+            (look(&mut late, 1), late, clones)
+        });
+        let mut numbers = look(&mut rx, 2);
+        items.for_each(|item| push(&mut tx, item));
+        let (popped, _late, _clones) = thread.join();
+        count_values(false);
+        let rest = drain(&mut rx);
+        assert!(popped.iter().all(|late| rest.iter().all(|number| late < number)), "{rest:?}");
+        numbers.extend(popped.into_iter().chain(rest));
+        all_are_there(numbers, 4);
     })
 }

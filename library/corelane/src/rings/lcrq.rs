@@ -299,7 +299,7 @@ queue_type!(Lcrq of [T: Token] T: Producer<T>, Consumer<T> = queue_with; INFO);
 
 /// A handle of a queue of boxes that passes the boxes' contents.
 #[derive(Clone)]
-pub struct Boxed<H>(H);
+pub struct Boxed<H>(pub(super) H);
 
 /// A sending side that puts each item into a box.
 pub type BoxingProducer<T> = Boxed<Producer<Box<T>>>;
@@ -307,7 +307,7 @@ pub type BoxingProducer<T> = Boxed<Producer<Box<T>>>;
 /// A receiving side that takes each item out of its box.
 pub type UnboxingConsumer<T> = Boxed<Consumer<Box<T>>>;
 
-impl<T: Send> queue::Producer for Boxed<Producer<Box<T>>> {
+impl<T, P: queue::Producer<Item = Box<T>>> queue::Producer for Boxed<P> {
     type Item = T;
 
     fn try_push(&mut self, item: T) -> Result<(), TryPushError<T>> {
@@ -323,7 +323,7 @@ impl<T: Send> queue::Producer for Boxed<Producer<Box<T>>> {
     }
 
     fn try_clone(&self) -> Option<Self> {
-        Some(self.clone())
+        self.0.try_clone().map(Self)
     }
 
     answered_by!(handle: 0);
@@ -333,7 +333,7 @@ impl<T: Send> queue::Producer for Boxed<Producer<Box<T>>> {
     }
 }
 
-impl<T: Send> queue::Consumer for Boxed<Consumer<Box<T>>> {
+impl<T, C: queue::Consumer<Item = Box<T>>> queue::Consumer for Boxed<C> {
     type Item = T;
 
     fn try_pop(&mut self) -> Result<T, TryPopError> {
@@ -341,7 +341,7 @@ impl<T: Send> queue::Consumer for Boxed<Consumer<Box<T>>> {
     }
 
     fn try_clone(&self) -> Option<Self> {
-        Some(self.clone())
+        self.0.try_clone().map(Self)
     }
 
     answered_by!(handle: 0);

@@ -50,16 +50,17 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use alloc::boxed::Box;
 use core::marker::PhantomData;
 
 use super::FAR_BEHIND;
 use super::closable_ring::Ring;
-use super::lcrq::{DoubleSlot, refuse_unless};
+use super::lcrq::{Boxed, DoubleSlot, refuse_unless};
 use crate::memory::{AtomicU64, Ordering, can_exchange_two_words};
 use crate::pad::Padded;
 use crate::pool::FreeList;
 use crate::queue::{
-    self, CapacityError, Config, Info, Producer as _, Sides, TryPopError, TryPushError,
+    self, Built, CapacityError, Config, Info, Producer as _, Sides, TryPopError, TryPushError,
     answered_by, full, handles, queue_type, try_pop_by,
 };
 use crate::region::{End, State, ends};
@@ -469,14 +470,48 @@ handles! {
     [T: Token] Consumer<T>: consumer of T;
 }
 
-queue_type!(LcrqPool of [T: Token] T: Producer<T>, Consumer<T> = queue_with; Info {
+const INFO: Info = Info {
     id: "lcrq-pool",
     name: "list of concurrent ring queues in a pool of rings",
     paper: "Morrison, Afek 2013; Mishra, §V",
     sides: Sides::ManyToMany,
     guarantee: "lock-free FIFO",
-    capacity: "8 rings of n, rounded up to a power of two",
+    capacity: "n, rounded up to a power of two, unless idle handles keep rings",
     choose: advice!(choose lcrq_pool),
     avoid: advice!(avoid lcrq_pool),
     ..Info::RING
-});
+};
+
+queue_type!(LcrqPool of [T: Token] T: Producer<T>, Consumer<T> = queue_with; INFO);
+
+/// A sending side that puts each item into a box.
+pub type BoxingProducer<T> = Boxed<Producer<Box<T>>>;
+
+/// A receiving side that takes each item out of its box.
+pub type UnboxingConsumer<T> = Boxed<Consumer<Box<T>>>;
+
+handles! {
+    [T: Send] Boxed<Producer<Box<T>>>: producer of T;
+    [T: Send] Boxed<Consumer<Box<T>>>: consumer of T;
+}
+
+/// As [`queue`], for items of any type: each gets a box.
+///
+/// # Errors
+///
+/// As [`queue`].
+pub fn boxed_queue<T: Send>(ring: usize) -> Built<BoxingProducer<T>, UnboxingConsumer<T>> {
+    boxed_queue_with(Config::new(ring))
+}
+
+/// As [`boxed_queue`], with all options.
+///
+/// # Errors
+///
+/// As [`queue`].
+pub fn boxed_queue_with<T: Send>(config: Config) -> Built<BoxingProducer<T>, UnboxingConsumer<T>> {
+    let (tx, rx) = queue_with(config)?;
+    Ok((Boxed(tx), Boxed(rx)))
+}
+
+queue_type!(LcrqPoolAny of [T: Send] T: BoxingProducer<T>, UnboxingConsumer<T> = boxed_queue_with; INFO.of_any("lcrq-pool-any"));

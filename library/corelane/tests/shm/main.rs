@@ -4,6 +4,8 @@
 mod broadcast;
 mod calls;
 mod listener;
+#[cfg(feature = "literature")]
+mod literature;
 mod many;
 mod memory;
 mod records;
@@ -71,6 +73,10 @@ fn child() {
     }
     if role.contains("publish") {
         return broadcast::child(&role, &numbers);
+    }
+    #[cfg(feature = "literature")]
+    if role.starts_with("literature") {
+        return literature::child(&role, &numbers);
     }
     if role.contains("jobs") {
         return many::child(&role, &numbers);

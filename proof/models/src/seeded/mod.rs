@@ -27,7 +27,7 @@ use std::fmt;
 
 use crate::faaq::added_in_the_next_lap;
 use crate::one_to_one::{attempts, producer_closes, transfer};
-use crate::pooled::nodes_come_back;
+use crate::pooled::{nodes_come_back, rings_come_back};
 use crate::shared::{two_consumers_and_one_item, two_producers};
 use crate::wait::announced_while_rung;
 use crate::{Exploration, Items, Model};
@@ -100,6 +100,7 @@ pub fn seeded() -> Vec<Seeded> {
         "scq", "finds no item and leaves the entry to be filled": two_producers, scq::Positions;
         "msq", "takes an item that is not its own yet": two_consumers_and_one_item, rings::List;
         "msq-pool", "takes a node that has been taken and given back meanwhile": nodes_come_back, pooled::FreeList;
+        "lcrq-pool", "enters a ring that has been used again meanwhile": rings_come_back, pooled::CountedRings;
     });
     bugs.push(Seeded {
         queue: "faaq",
