@@ -8,14 +8,17 @@ use crate::item::{Cargo, Number, Ticket};
 use crate::queue::{Another, Shared, SharedSubject};
 use crate::shared::{all_are_there, are_equal, attempt, drain, items, look, push, start};
 use crate::watcher::count_values;
-use crate::{Exploration, Model, rings};
+use crate::{Exploration, Model, rings, without};
 
 pub(crate) fn models() -> Vec<Model> {
     let SharedSubject { of, tickets, .. } = SharedSubject::<Ticket, Number>::new::<MsqPool>();
     let mut models = vec![of.model("nodes_come_back", move || nodes_come_back(tickets))];
     let SharedSubject { of, tickets, .. } = SharedSubject::<Ticket, Number>::new::<LcrqPoolAny>();
     models.push(of.model("rings_come_back", move || rings_come_back(tickets)));
-    models.extend(rings::of_rings(SharedSubject::new::<LcrqPoolAny>()));
+    let lcrq = SharedSubject::new::<LcrqPoolAny>;
+    // These models never fill the rings.
+    models.extend(without(rings::LEFT_OUT, rings::of_queue(lcrq())));
+    models.extend(rings::of_rings(lcrq()));
     models
 }
 

@@ -37,6 +37,7 @@ mod single;
 mod bytes;
 mod mc_ring_cycle;
 mod overwrite;
+mod pooled;
 mod snapshots;
 mod waiting;
 
