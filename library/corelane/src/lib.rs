@@ -68,6 +68,10 @@
 //! | [`scq`] | while other threads hold all free slots, in unfinished calls | never |
 #![cfg_attr(
     feature = "literature",
+    doc = "| [`list::pooled`] | while other threads hold all free nodes, in unfinished calls | never |"
+)]
+#![cfg_attr(
+    feature = "literature",
     doc = "| [`block::overwriting`] | while a push of an earlier lap into the next block is unfinished | while a push is unfinished |"
 )]
 #![cfg_attr(

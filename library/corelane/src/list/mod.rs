@@ -1,7 +1,8 @@
-//! Unbounded queues that are lists of nodes, one for each item.
+//! Queues that are lists of nodes, one for each item.
 //!
-//! Both are here for comparison with lists of rings, which are faster. Compare [`linked`] with
+//! All are here for comparison. Lists of rings are faster: compare [`linked`] with
 //! [`segmented`](crate::segmented), and [`michael_scott`] with [`rings::lprq`](crate::rings::lprq).
+//! [`pooled`] is the latter in a fixed pool of nodes, and bounded.
 
 pub mod linked;
 #[cfg(feature = "literature")]

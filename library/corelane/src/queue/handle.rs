@@ -304,7 +304,7 @@ impl<P: LendSlots + ?Sized> SingleProducer for P {}
 /// | `mcring`, `mcring-sane` | published items only | up to `slots()` − `capacity()` too many |
 /// | `uspsc` | exact up to 65,536 | each ring before the producer's ring counts as full, so up to a ring too many, and slots that were left unused |
 /// | `dspsc` | exact up to 65,536; visits each item | exact |
-/// | `lprq`, `lcrq` | each ring between the rings of the two sides counts as full. After contention, positions without an item count too: up to 10 for each thread that found a ring full | as for a consumer |
+/// | `lprq`, `lcrq`, `lcrq-pool` | each ring between the rings of the two sides counts as full. After contention, positions without an item count too: up to 10 for each thread that found a ring full | as for a consumer |
 /// | `usq` | exact up to 65,536; visits each segment | as for a consumer |
 /// | `scq` | after contention, positions without an item count too | as for a consumer |
 /// | `seqring` | exact up to the capacity | up to 64 too many |

@@ -50,17 +50,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use alloc::boxed::Box;
 use core::marker::PhantomData;
 
 use super::FAR_BEHIND;
 use super::closable_ring::Ring;
-use super::lcrq::{Boxed, DoubleSlot, refuse_unless};
+use super::lcrq::{DoubleSlot, refuse_unless};
 use crate::memory::{AtomicU64, Ordering, can_exchange_two_words};
 use crate::pad::Padded;
 use crate::pool::FreeList;
 use crate::queue::{
-    self, Built, CapacityError, Config, Info, Producer as _, Sides, TryPopError, TryPushError,
+    self, CapacityError, Config, Info, Producer as _, Sides, TryPopError, TryPushError,
     answered_by, full, handles, queue_type, try_pop_by,
 };
 use crate::region::{End, State, ends};
@@ -432,7 +431,10 @@ impl<T: Token> queue::Consumer for Consumer<T> {
     }
 
     fn is_empty(&mut self) -> bool {
-        self.go_to_head();
+        // Relaxed: a handle that is in the ring of this name needs nothing else.
+        if self.end.header().head.load(Ordering::Relaxed) != self.name {
+            self.go_to_head();
+        }
         self.ring().is_empty() && self.end.slots().behind(self.name).is_none()
     }
 
@@ -483,35 +485,3 @@ const INFO: Info = Info {
 };
 
 queue_type!(LcrqPool of [T: Token] T: Producer<T>, Consumer<T> = queue_with; INFO);
-
-/// A sending side that puts each item into a box.
-pub type BoxingProducer<T> = Boxed<Producer<Box<T>>>;
-
-/// A receiving side that takes each item out of its box.
-pub type UnboxingConsumer<T> = Boxed<Consumer<Box<T>>>;
-
-handles! {
-    [T: Send] Boxed<Producer<Box<T>>>: producer of T;
-    [T: Send] Boxed<Consumer<Box<T>>>: consumer of T;
-}
-
-/// As [`queue`], for items of any type: each gets a box.
-///
-/// # Errors
-///
-/// As [`queue`].
-pub fn boxed_queue<T: Send>(ring: usize) -> Built<BoxingProducer<T>, UnboxingConsumer<T>> {
-    boxed_queue_with(Config::new(ring))
-}
-
-/// As [`boxed_queue`], with all options.
-///
-/// # Errors
-///
-/// As [`queue`].
-pub fn boxed_queue_with<T: Send>(config: Config) -> Built<BoxingProducer<T>, UnboxingConsumer<T>> {
-    let (tx, rx) = queue_with(config)?;
-    Ok((Boxed(tx), Boxed(rx)))
-}
-
-queue_type!(LcrqPoolAny of [T: Send] T: BoxingProducer<T>, UnboxingConsumer<T> = boxed_queue_with; INFO.of_any("lcrq-pool-any"));
