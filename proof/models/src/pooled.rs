@@ -14,7 +14,11 @@ pub(crate) fn models() -> Vec<Model> {
     let SharedSubject { of, tickets, .. } = SharedSubject::<Ticket, Number>::new::<MsqPool>();
     let mut models = vec![of.model("nodes_come_back", move || nodes_come_back(tickets))];
     let SharedSubject { of, tickets, .. } = SharedSubject::<Ticket, Number>::new::<LcrqPoolAny>();
-    models.push(of.model("rings_come_back", move || rings_come_back(tickets)));
+    models.extend([
+        of.model("rings_come_back", move || rings_come_back(tickets)),
+        of.model("entered_when_opened_again", move || entered_when_opened_again(tickets)),
+        of.model("opened_again_behind_all_pops", move || opened_again_behind_all_pops(tickets)),
+    ]);
     let lcrq = SharedSubject::new::<LcrqPoolAny>;
     // These models never fill the rings.
     models.extend(without(rings::LEFT_OUT, rings::of_queue(lcrq())));
@@ -72,5 +76,59 @@ pub(crate) fn rings_come_back<T: Cargo>(new: Shared<T>) -> Exploration {
         assert!(popped.iter().all(|late| rest.iter().all(|number| late < number)), "{rest:?}");
         numbers.extend(popped.into_iter().chain(rest));
         all_are_there(numbers, 4);
+    })
+}
+
+/// A ring is used again, and a new handle enters it at once: the handle finds the ring open.
+fn entered_when_opened_again<T: Cargo>(new: Shared<T>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, mut rx) = new(tiny(1));
+        let mut items = items::<T>(5).into_iter();
+        items.by_ref().take(2).for_each(|item| push(&mut tx, item));
+        assert_eq!(look(&mut rx, 2), [0, 1]);
+        items.by_ref().take(1).for_each(|item| push(&mut tx, item));
+        // The first ring is free, and the second one is full.
+        let clones = tx.another();
+        let [third, last] = [(); 2].map(|()| items.next().expect("there are five"));
+        // The handles are dropped after the thread has ended: a drop has steps, too.
+        let thread = start(move || {
+            let mut late = clones.another();
+            push(&mut late, last);
+            (late, clones)
+        });
+        push(&mut tx, third);
+        let _handles = thread.join();
+        count_values(false);
+        let numbers = drain(&mut rx);
+        assert_eq!(numbers[0], 2);
+        are_equal(numbers, vec![2, 3, 4]);
+    })
+}
+
+/// Two consumers leave an empty ring, and each has got a position there. The ring is used again
+/// behind both positions.
+fn opened_again_behind_all_pops<T: Cargo>(new: Shared<T>) -> Exploration {
+    explore_shared(move || {
+        let (mut tx, mut rx) = new(tiny(1));
+        let mut late = rx.another();
+        let mut items = items::<T>(5).into_iter();
+        let mut next = || items.next().expect("there are five");
+        // A consumer that has just popped an item takes the next position without looking into the
+        // slot first.
+        push(&mut tx, next());
+        assert_eq!(look(&mut late, 1), [0]);
+        push(&mut tx, next());
+        assert_eq!(look(&mut rx, 1), [1]);
+        push(&mut tx, next());
+        push(&mut tx, next());
+        let last = next();
+        // The handle is dropped after the thread has ended: a drop has steps, too.
+        let thread = start(move || (look(&mut late, 2), late));
+        let mut numbers = look(&mut rx, 2);
+        push(&mut tx, last);
+        let (popped, _late) = thread.join();
+        count_values(false);
+        numbers.extend(popped.into_iter().chain(drain(&mut rx)));
+        are_equal(numbers, vec![2, 3, 4]);
     })
 }

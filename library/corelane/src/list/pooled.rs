@@ -155,15 +155,13 @@ impl<T> Side<T> {
         self.header().free.give(nodes.names, node, next, |link| nodes.next(link));
     }
 
-    /// Moves `tail` from `last` to the node behind it, and returns where it is then. Another thread
-    /// may have moved it further.
+    /// Moves `tail` from `last` to the node behind it, unless another thread has moved it.
     #[inline]
-    fn move_tail(&self, last: u64, next: u64) -> u64 {
+    fn move_tail(&self, last: u64, next: u64) {
         let tail = &self.header().tail;
-        // Release ↔ Acquire here and in `append`: the link to `next` is there. Also ↔ Acquire in
-        // `refusal`: the pop that made room for this push.
-        let moved = tail.compare_exchange(last, next, Ordering::Release, Ordering::Acquire);
-        moved.map_or_else(|found| found, |_| next)
+        // Release ↔ Acquire in `append`: the link to `next` is there. Relaxed where it fails: `tail`
+        // is read again.
+        let _ = tail.compare_exchange(last, next, Ordering::Release, Ordering::Relaxed);
     }
 
     /// Items inside, if no call of another thread is unfinished.
@@ -196,10 +194,10 @@ impl<T> Producer<T> {
     fn append(&self, node: u64) {
         let (tail, nodes) = (&self.end.header().tail, self.end.slots());
         let names = nodes.names;
-        // Acquire ↔ Release in `move_tail`: the links to all nodes before `last`. A pop that
-        // knows of this push finds them, too.
-        let mut last = tail.load(Ordering::Acquire);
         loop {
+            // Acquire ↔ Release in `move_tail`: the links to all nodes before `last`. A pop that
+            // knows of this push finds them, too.
+            let last = tail.load(Ordering::Acquire);
             let new = names.behind(node, last);
             // Relaxed: the exchange publishes it.
             nodes.next(node).store(names.none(new), Ordering::Relaxed);
@@ -207,14 +205,11 @@ impl<T> Producer<T> {
             // Release ↔ Acquire in `pop`: the item, the cell, and a tail that is not before `last`.
             match nodes.next(last).compare_exchange(none, new, Ordering::Release, Ordering::Relaxed)
             {
-                Ok(_) => {
-                    self.end.move_tail(last, new);
-                    return;
-                }
+                Ok(_) => return self.end.move_tail(last, new),
                 // A producer that was faster may not have moved `tail` yet.
-                Err(next) if names.follows(next, last) => last = self.end.move_tail(last, next),
-                // The node has been freed, so this doesn't move `tail`.
-                Err(_) => last = self.end.move_tail(last, last),
+                Err(next) if names.follows(next, last) => self.end.move_tail(last, next),
+                // The node has been freed. So this exchange fails, and finds where `tail` is.
+                Err(_) => self.end.move_tail(last, last),
             }
         }
     }
@@ -226,12 +221,11 @@ impl<T> Producer<T> {
             return full(true, item);
         }
         let Header { head, tail, .. } = self.end.header();
-        // Acquire ↔ Release in `pop`, as in `len`.
-        let first = head.load(Ordering::Acquire);
-        // Acquire ↔ Release in `move_tail`: the pops that made room for these pushes.
-        let last = tail.load(Ordering::Acquire);
+        // Relaxed, all: if no call is unfinished, all nodes are in the list. If one is, a pop may
+        // come between these loads, and the answer is out of date.
+        let first = head.load(Ordering::Relaxed);
+        let last = tail.load(Ordering::Relaxed);
         let is_full = self.end.slots().names.between(first, last) == self.capacity();
-        // Relaxed: if no pop came meanwhile, the queue was full when the tail was read.
         match is_full && head.load(Ordering::Relaxed) == first {
             true => TryPushError::Full(item),
             false => TryPushError::Busy(item),
@@ -278,9 +272,9 @@ impl<T> Consumer<T> {
     #[inline]
     fn pop(&mut self) -> Option<T> {
         let (Header { head, tail, .. }, nodes) = (self.end.header(), self.end.slots());
-        // Acquire, also below ↔ Release of the exchange: what the pops of earlier items observed.
-        let mut first = head.load(Ordering::Acquire);
         loop {
+            // Acquire ↔ Release of the exchange: what the pops of earlier items observed.
+            let first = head.load(Ordering::Acquire);
             // Acquire ↔ Release in `append`: the item, the cell, and a tail that is not before
             // `first`.
             let next = nodes.next(first).load(Ordering::Acquire);
@@ -288,10 +282,8 @@ impl<T> Consumer<T> {
                 return None;
             }
             if !nodes.names.follows(next, first) {
-                // The node has been freed, so this fails.
-                let moved =
-                    head.compare_exchange(first, first, Ordering::Relaxed, Ordering::Acquire);
-                first = moved.unwrap_or_else(|found| found);
+                // The node has been freed. So this exchange fails, and finds where `head` is.
+                let _ = head.compare_exchange(first, first, Ordering::Relaxed, Ordering::Relaxed);
                 continue;
             }
             // Relaxed: acquired above. If another thread has the node already, this is any cell,
@@ -302,9 +294,10 @@ impl<T> Consumer<T> {
                 // `tail` first, so that it never names a free node.
                 self.end.move_tail(first, next);
             }
-            match head.compare_exchange(first, next, Ordering::Release, Ordering::Acquire) {
-                Ok(_) => return Some(self.take(first, next, cell)),
-                Err(found) => first = found,
+            // Relaxed where it fails: `head` is read again.
+            let moved = head.compare_exchange(first, next, Ordering::Release, Ordering::Relaxed);
+            if moved.is_ok() {
+                return Some(self.take(first, next, cell));
             }
         }
     }

@@ -67,8 +67,10 @@ use crate::slot::Token;
 use crate::spin::Distance;
 use crate::unwind::drop_each;
 
+mod boxed;
 mod rings;
 
+pub use boxed::{BoxingProducer, LcrqPoolAny, UnboxingConsumer, boxed_queue, boxed_queue_with};
 use rings::{NAMES, RINGS, is_open_to, is_to_be_freed};
 pub use rings::{Rings, RingsShape};
 
@@ -205,21 +207,14 @@ impl<T: Token> Side<T> {
     /// Items from the ring at `head` to the ring at `tail`, where rings in between count as full.
     fn len(&self) -> usize {
         let (Header { head, tail, .. }, rings) = (self.header(), self.slots());
-        loop {
-            // Acquire, both: as in `enter`.
-            let first = head.load(Ordering::Acquire);
-            let last = tail.load(Ordering::Acquire);
-            let between = rings.between(first, last);
-            let (filled, pushed) = (rings.ring(first).len(), rings.ring(last).len());
-            // Relaxed: the rings may have been used again meanwhile.
-            if head.load(Ordering::Relaxed) != first {
-                continue;
-            }
-            return match between {
-                0 => filled,
-                more => filled + (more - 1).min(RINGS) * rings.n() + pushed,
-            };
-        }
+        // Relaxed, both: a snapshot. If a ring is used again meanwhile, the number is wrong.
+        let (first, last) = (head.load(Ordering::Relaxed), tail.load(Ordering::Relaxed));
+        let (filled, pushed) = (rings.ring(first).len(), rings.ring(last).len());
+        let items = match rings.between(first, last) {
+            0 => filled,
+            more => (more - 1).min(RINGS) * rings.n() + filled + pushed,
+        };
+        items.min(RINGS * rings.n())
     }
 }
 
