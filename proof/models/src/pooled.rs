@@ -3,7 +3,7 @@
 use corelane_loom::list::pooled::MsqPool;
 use corelane_loom::rings::pooled::LcrqPoolAny;
 
-use crate::explore::{explore_shared, tiny};
+use crate::explore::{explore_shared, explore_twice_preempted, tiny};
 use crate::item::{Cargo, Number, Ticket};
 use crate::queue::{Another, Shared, SharedSubject};
 use crate::shared::{all_are_there, are_equal, attempt, drain, items, look, push, start};
@@ -108,11 +108,11 @@ fn entered_when_opened_again<T: Cargo>(new: Shared<T>) -> Exploration {
 /// Two consumers leave an empty ring, and each has got a position there. The ring is used again
 /// behind both positions.
 fn opened_again_behind_all_pops<T: Cargo>(new: Shared<T>) -> Exploration {
-    explore_shared(move || {
+    explore_twice_preempted(move || {
         let (mut tx, mut rx) = new(tiny(1));
         let mut late = rx.another();
-        let mut items = items::<T>(5).into_iter();
-        let mut next = || items.next().expect("there are five");
+        let mut items = items::<T>(6).into_iter();
+        let mut next = || items.next().expect("there are six");
         // A consumer that has just popped an item takes the next position without looking into the
         // slot first.
         push(&mut tx, next());
@@ -120,15 +120,17 @@ fn opened_again_behind_all_pops<T: Cargo>(new: Shared<T>) -> Exploration {
         push(&mut tx, next());
         assert_eq!(look(&mut rx, 1), [1]);
         push(&mut tx, next());
+        // This one closes the ring.
         push(&mut tx, next());
-        let last = next();
+        assert_eq!(look(&mut rx, 1), [2]);
+        let last = [next(), next()];
         // The handle is dropped after the thread has ended: a drop has steps, too.
-        let thread = start(move || (look(&mut late, 2), late));
-        let mut numbers = look(&mut rx, 2);
-        push(&mut tx, last);
+        let thread = start(move || (look(&mut late, 1), late));
+        let mut numbers = look(&mut rx, 1);
+        last.into_iter().for_each(|item| push(&mut tx, item));
         let (popped, _late) = thread.join();
         count_values(false);
         numbers.extend(popped.into_iter().chain(drain(&mut rx)));
-        are_equal(numbers, vec![2, 3, 4]);
+        are_equal(numbers, vec![3, 4, 5]);
     })
 }

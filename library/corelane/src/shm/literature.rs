@@ -7,9 +7,9 @@
 //!
 //! | | algorithm | items | room |
 //! |---|---|---|---|
-//! | [`Ring`] | [`ring`](crate::ring) in order, as DPDK's `rte_ring` | any [`Item`] | as asked, rounded up to a power of two |
+//! | [`Ring`] | [`ring`] in order, as DPDK's `rte_ring` | any [`Item`] | as asked, rounded up to a power of two |
 //! | [`Msq`] | [`list::pooled`](crate::list::pooled), Michael's and Scott's list in a pool of nodes | any [`Item`] | as asked, rounded up to a power of two |
-//! | [`Elcrq`] | [`rings::pooled`](crate::rings::pooled), LCRQ in a pool of rings | [`NonZeroU64`] | eight rings, each as asked and rounded up to a power of two |
+//! | [`Elcrq`] | [`rings::pooled`], LCRQ in a pool of rings | [`NonZeroU64`] | eight rings, each as asked and rounded up to a power of two |
 //!
 //! ```
 //! use corelane::shm::literature::Ring;
@@ -62,7 +62,7 @@ use crate::rings::pooled::{LcrqPool, RingsShape};
 use crate::wait;
 use crate::wait::sealed;
 
-/// A lane that is the [`ring`](crate::ring) of DPDK, with both sides in order.
+/// A lane that is the [`ring`] of DPDK, with both sides in order.
 pub type Ring<T> = Lane<Of<ring::Ring<InOrder>, T>>;
 
 /// A lane that is [Michael's and Scott's list](crate::list::pooled) in a pool of nodes.

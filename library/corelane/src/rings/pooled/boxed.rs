@@ -17,11 +17,11 @@ handles! {
     [T: Send] Boxed<Consumer<Box<T>>>: consumer of T;
 }
 
-/// As [`queue`], for items of any type: each gets a box.
+/// As [`queue`](super::queue), for items of any type: each gets a box.
 ///
 /// # Errors
 ///
-/// As [`queue`].
+/// As [`queue`](super::queue).
 pub fn boxed_queue<T: Send>(ring: usize) -> Built<BoxingProducer<T>, UnboxingConsumer<T>> {
     boxed_queue_with(Config::new(ring))
 }
@@ -30,7 +30,7 @@ pub fn boxed_queue<T: Send>(ring: usize) -> Built<BoxingProducer<T>, UnboxingCon
 ///
 /// # Errors
 ///
-/// As [`queue`].
+/// As [`queue`](super::queue).
 pub fn boxed_queue_with<T: Send>(config: Config) -> Built<BoxingProducer<T>, UnboxingConsumer<T>> {
     let (tx, rx) = queue_with(config)?;
     Ok((Boxed(tx), Boxed(rx)))
