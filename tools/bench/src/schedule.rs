@@ -39,7 +39,8 @@ fn arrivals(rate: f64, length: Duration) -> impl Iterator<Item = Arrival> {
     times.take_while(move |arrival| arrival.at_ns < length.as_nanos() as u64)
 }
 
-fn uniform(state: &mut u64) -> f64 {
+/// The next number of a random sequence, above 0 and up to 1.
+pub(crate) fn uniform(state: &mut u64) -> f64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

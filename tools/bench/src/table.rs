@@ -51,6 +51,7 @@ columns! {
     CPU: "cpu ns", |s, _| short(s.cpu_ns_per_item?);
     CPU_TX: "send", |s, _| short(s.cpu_ns?.producers);
     CPU_RX: "receive", |s, _| short(s.cpu_ns?.consumers);
+    RX_SHARE: "of the core", |s, _| format!("{:.0} %", 100.0 * s.cpu_ns?.consumers / s.value.median);
     SLEEPS: "sleeps", |s, _| short(s.sleeps_per_item?);
     KILLS: "kills", |s, _| s.kills?.kills.to_string();
     KILLS_LOST: "lost", |s, _| s.kills?.lost.to_string();
@@ -64,6 +65,7 @@ columns! {
     DELAY_P99: "p99", |s, _| s.disorder?.delay.p99.to_string();
     DELAY_CERTAIN: "certain", |s, _| s.certain?.delay.max.to_string();
     ALLOCATIONS: "allocations", |s, _| s.allocations?.to_string();
+    TRIPS: "trips/s", |s, _| short(1e9 / s.value.median);
     REQUESTS: "requests/s", |s, _| format!("{:.0}", 1e9 / s.value.median);
     P50_US: "p50 us", |s, _| format!("{:.0}", s.latency_ns?.p50 as f64 / 1e3);
     P99_US: "p99 us", |s, _| format!("{:.0}", s.latency_ns?.p99 as f64 / 1e3);

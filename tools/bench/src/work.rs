@@ -9,6 +9,8 @@ use std::hint::black_box;
 use std::sync::LazyLock;
 use std::time::Instant;
 
+use crate::schedule::uniform;
+
 /// Steps of one calibration: about a millisecond.
 const CALIBRATION: u64 = 1_000_000;
 /// Number of calibrations. The fastest counts: the others were disturbed.
@@ -65,7 +67,7 @@ pub(crate) struct Busy {
 
 impl Busy {
     pub(crate) fn new(ns: u64) -> Self {
-        let steps = (ns as f64 * *STEPS_PER_NS).round() as u64;
+        let steps = steps(ns).round() as u64;
         Self { steps, trash: black_box(1), zero: black_box(0) }
     }
 
@@ -86,6 +88,41 @@ impl Work for Busy {
     fn consume(&mut self, value: u64) {
         self.trash = self.trash.wrapping_add(value);
         self.spin();
+    }
+}
+
+/// Work of a random time between two bounds.
+#[derive(Clone, Copy)]
+pub(crate) struct Varied {
+    least: f64,
+    most: f64,
+    random: u64,
+    trash: u64,
+}
+
+impl Varied {
+    pub(crate) fn new(least_ns: u64, most_ns: u64, seed: u64) -> Self {
+        let (least, most) = (steps(least_ns), steps(most_ns));
+        Self { least, most, random: seed, trash: black_box(1) }
+    }
+
+    #[inline]
+    pub(crate) fn work(&mut self) {
+        self.trash = black_box(chain(self.trash, self.steps() as u64));
+    }
+
+    /// The steps of the next time.
+    #[inline]
+    fn steps(&mut self) -> f64 {
+        self.least + (self.most - self.least) * uniform(&mut self.random)
+    }
+}
+
+/// The steps of a load of `ns` nanoseconds.
+fn steps(ns: u64) -> f64 {
+    match ns {
+        0 => 0.0,
+        ns => ns as f64 * *STEPS_PER_NS,
     }
 }
 
@@ -114,5 +151,15 @@ mod tests {
         work.consume(3);
         assert_eq!(work.produce(7), 7);
         assert!(Busy::new(90).steps > work.steps);
+    }
+
+    #[test]
+    fn varied_work_is_between_its_bounds_and_differs() {
+        let mut work = Varied::new(1000, 3000, 1);
+        let all: Vec<f64> = (0..100).map(|_| work.steps()).collect();
+        assert!(all.iter().all(|steps| (work.least..=work.most).contains(steps)), "{all:?}");
+        let below = all.iter().filter(|&&steps| steps < 2.0 * work.least).count();
+        assert!((25..75).contains(&below), "{below} of 100 are in the lower half");
+        assert_eq!(Varied::new(0, 0, 1).steps(), 0.0);
     }
 }

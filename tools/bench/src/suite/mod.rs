@@ -130,6 +130,11 @@ pub(crate) trait Suite {
         }
     }
 
+    /// Whether all queues are bounded, also those that other suites measure without a bound.
+    fn bounds_all(&self) -> bool {
+        false
+    }
+
     /// The queue in which `queue` nests capsules, if its throughput is compared.
     fn tube<'a>(&self, queue: &'a str) -> Option<&'a str> {
         _ = queue;

@@ -48,12 +48,31 @@ fn killed_processes_lose_nothing() {
 
 #[test]
 fn threads_of_both_processes_answer_each_other() {
-    let args = "lanes pipe mq --test ping-pong --record 8 --threads 3 --items 200 --strategy adaptive,sleep";
+    let args = "lanes pipe unix-socket unix-seqpacket shaq mq --test ping-pong --record 8 \
+                --threads 3,2x2 --pause 0,1us..2us --items 200 --strategy adaptive,sleep,spin";
     let json = json_of(&ipc(args));
-    assert_eq!(results(&json).len(), 4);
+    let are_there = results(&json).iter().filter(|result| result["queue"] != "mq").count();
+    assert_eq!(are_there, 2 * 2 * (3 + 4));
     for result in results(&json) {
-        assert_has(&result["params"], json!({ "threads": 3, "record_bytes": 8 }));
-        assert!(number(&result["groups"]["near"]["median"]) > 0.0, "{result}");
+        let params = &result["params"];
+        assert!(params["threads"] == 3 || params["threads"] == 2, "{params}");
+        assert!(params["pause_ns"].is_null() || params["pause_ns"] == json!([1000, 2000]));
+        let near = &result["groups"]["near"];
+        assert!(number(&near["median"]) > 0.0 && number(&near["latency_ns"]["p50"]) > 0.0);
+        assert!(number(&near["cpu_ns"]["producers"]) > 0.0, "{near}");
+        assert!(number(&near["sleeps_per_item"]) >= 0.0, "{near}");
+    }
+}
+
+#[test]
+fn queues_of_the_literature_are_measured_if_they_are_named() {
+    let args = "ring msq elcrq --test ping-pong --record 8 --threads 2 --items 200 \
+                --strategy adaptive,sleep,spin-then-sleep,spin";
+    let json = json_of(&ipc(args));
+    assert_eq!(results(&json).len(), 2 * 4 + 2);
+    for result in results(&json) {
+        let near = &result["groups"]["near"];
+        assert!(number(&near["median"]) > 0.0 && number(&near["latency_ns"]["p99"]) > 0.0);
     }
 }
 
@@ -61,11 +80,14 @@ fn threads_of_both_processes_answer_each_other() {
 fn the_report_has_a_chart() {
     let words = ["linering spin", "pipe", "8 bytes", "futex_rtt"];
     assert_report(&ipc("linering pipe --test rtt --record 8 --items 100"), &words);
+    let words = ["2x2 threads, pauses of 1 to 2 us", "trips/s", "of the core", "p99 ns"];
+    let args = "lanes pipe --test ping-pong --record 8 --threads 2 --pause 1us..2us --items 100";
+    assert_report(&ipc(args), &words);
 }
 
 #[test]
 fn bad_input_is_refused() {
-    let cases: [(&str, &[&str]); 9] = [
+    let cases: [(&str, &[&str]); 12] = [
         ("ipc linring", &["linring", "linering"]),
         ("ipc --record 9", &["--record", "choose from 8, 64, 1024"]),
         ("ipc --test open-loop", &["rtt, stream, cpu, ping-pong, kill"]),
@@ -74,6 +96,9 @@ fn bad_input_is_refused() {
         ("ipc pipe --test kill", &["nothing to measure"]),
         ("ipc mq --record 16384", &["nothing to measure"]),
         ("ipc lanes --test ping-pong --record 64", &["nothing to measure"]),
+        ("ipc --threads 2x4", &["--threads", "give 4 or 4x4, from 1 to 64"]),
+        ("ipc --threads 65", &["--threads", "give 4 or 4x4, from 1 to 64"]),
+        ("ipc --pause 20us..1us", &["--pause", "such as 1us..20us"]),
         ("ipc --cores 0,9999", &["no core 9999"]),
     ];
     for (args, words) in cases {

@@ -7,8 +7,9 @@ use clap::Args;
 use corelane_report::{Positive, duration, one_of};
 
 use super::RECORD_BYTES;
+use super::pause::Pause;
 use crate::args::RunArgs;
-use crate::kinds::{CorePair, Test};
+use crate::kinds::{CorePair, TeamSize, Test};
 use crate::suite::wait::Strategy;
 
 /// The tests between processes.
@@ -38,9 +39,15 @@ pub struct IpcArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "10000")]
     pub rate: Vec<Positive>,
 
-    /// Threads of each process that send and receive in `ping-pong`.
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,4")]
-    pub threads: Vec<Positive>,
+    /// Threads of each process that send, and as many that receive, in `ping-pong`, such as 4 or
+    /// 4x4.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = threads, default_value = "1,4")]
+    pub threads: Vec<usize>,
+
+    /// How long a thread computes after each message that it sends or receives in `ping-pong`: a
+    /// random time between two bounds, such as 1us..20us.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0")]
+    pub(crate) pause: Vec<Pause>,
 
     /// Records a queue must hold, but at most 4 MiB of them.
     #[arg(long, value_name = "N", default_value = "4096")]
@@ -69,5 +76,20 @@ fn record_bytes(text: &str) -> Result<usize, String> {
     let bytes = text.parse().ok().filter(|bytes| RECORD_BYTES.contains(bytes));
     bytes.ok_or_else(|| {
         format!("choose from {}", RECORD_BYTES.map(|bytes| bytes.to_string()).join(", "))
+    })
+}
+
+/// Parses a number of threads that send, and receive.
+fn threads(text: &str) -> Result<usize, String> {
+    let size = match text.contains('x') {
+        true => TeamSize::measurable(text),
+        false => TeamSize::measurable(&format!("{text}x{text}")),
+    };
+    let is_even = |size: &TeamSize| size.producers == size.consumers;
+    size.ok().filter(is_even).map(|size| size.producers).ok_or_else(|| {
+        format!(
+            "each process has as many senders as receivers: give 4 or 4x4, from 1 to {}",
+            TeamSize::MOST
+        )
     })
 }

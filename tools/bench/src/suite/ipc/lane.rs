@@ -25,7 +25,7 @@ fn alone(strategy: Strategy) -> wait::Strategy {
 }
 
 /// How one of several threads waits: they have one core.
-fn among(strategy: Strategy) -> wait::Strategy {
+pub(super) fn among(strategy: Strategy) -> wait::Strategy {
     match alone(strategy) {
         wait::Strategy::Spin => wait::Strategy::Yield,
         other => other,

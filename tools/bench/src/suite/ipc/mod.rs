@@ -11,7 +11,9 @@ mod ipc_channel;
 mod kill;
 mod kill_many;
 mod lane;
+mod literature;
 mod mq;
+mod pause;
 mod peers;
 mod ping_pong;
 mod plan;
@@ -57,6 +59,7 @@ pub(crate) const MOST_BYTES: usize = 4 << 20;
 pub(crate) fn entries() -> &'static [Linked] {
     static ENTRIES: LazyLock<Vec<Linked>> = LazyLock::new(|| {
         let mut entries = lane::entries();
+        entries.extend(literature::entries());
         entries.extend(peers::entries().into_iter().chain([ipc_channel::entry()]));
         #[cfg(feature = "iceoryx2")]
         entries.push(iceoryx::entry());
@@ -224,7 +227,7 @@ enum Role {
     GoOnSending,
     /// Sends on what it receives, after others that did.
     PassOn,
-    /// As `Echo`, by several threads.
+    /// Sends a message for each that it receives, with several threads.
     EchoAll,
 }
 

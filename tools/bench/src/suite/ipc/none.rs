@@ -9,6 +9,7 @@ use crate::sample::Sample;
 use crate::suite::wait::Strategy;
 
 mod args;
+mod pause;
 mod plan;
 mod setting;
 

@@ -159,7 +159,7 @@ impl Try<1> for mpmc::Producer<Record<1>> {
 impl Rx<1> for mpmc::Consumer<Record<1>> {
     #[inline(always)]
     fn get(&mut self) -> Option<u64> {
-        Wait::Spin.until(|| self.try_read().map(|record| unless_end(&record)))
+        Wait::Yield.until(|| self.try_read().map(|record| unless_end(&record)))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use corelane_report::{Failure, name};
 
+use super::pause::Pause;
 use super::{IpcArgs, IpcKernel, IpcSetting, Linked, MOST_BYTES, entries};
 use crate::catalogue::any_ids;
 use crate::cores;
@@ -20,7 +21,8 @@ impl IpcArgs {
         let cores = cores::pair(self.cores)?;
         let cores = vec![cores.producer, cores.consumer];
         let queues = any_ids(all, &self.queues)?;
-        let chosen = self.run.choose(all, &queues, |_| true);
+        let chosen =
+            self.run.choose(all, &queues, |one| one.entry.is_peer() || !one.entry.is_literature());
         // A process that spins would wait for a process that doesn't run.
         let is_shared = cores[0] == cores[1];
         let can = |strategy: &&Strategy| !(is_shared && **strategy == Strategy::Spin);
@@ -41,18 +43,25 @@ impl IpcArgs {
 
     /// The settings of a test, in the order of a round.
     fn settings(&self, test: Test) -> Vec<IpcSetting> {
-        let setting = |record_bytes, threads, rate| IpcSetting {
-            record_bytes,
-            strategy: Strategy::Adaptive,
-            threads,
-            rate,
+        let of = |threads, pause_ns, rate| {
+            self.record.iter().map(move |&record_bytes| IpcSetting {
+                record_bytes,
+                strategy: Strategy::Adaptive,
+                threads,
+                pause_ns,
+                rate,
+            })
         };
-        let of =
-            |threads, rate| self.record.iter().map(move |&bytes| setting(bytes, threads, rate));
+        let none = Pause::default();
         match test {
-            Test::Cpu => self.rate.iter().flat_map(|rate| of(1, Some(rate.0 as u64))).collect(),
-            Test::PingPong => self.threads.iter().flat_map(|n| of(n.0, None)).collect(),
-            _ => of(1, None).collect(),
+            Test::Cpu => {
+                self.rate.iter().flat_map(|rate| of(1, none, Some(rate.0 as u64))).collect()
+            }
+            Test::PingPong => {
+                let pauses = |&threads| self.pause.iter().flat_map(move |&p| of(threads, p, None));
+                self.threads.iter().flat_map(pauses).collect()
+            }
+            _ => of(1, none, None).collect(),
         }
     }
 

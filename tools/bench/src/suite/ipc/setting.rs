@@ -2,14 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::pause::Pause;
 use crate::kinds::Test;
 use crate::results::{CellResult, Results};
 use crate::stats::Group;
 use crate::suite::wait::Strategy;
 use crate::suite::{About, Suite};
 use crate::table::{
-    CPU, CPU_RX, CPU_TX, Column, DOUBLED, HUNG, KILLS, KILLS_LOST, LEFT, RATIO_PEER, SLEEPS,
-    TIMES_FLOOR,
+    CPU, CPU_RX, CPU_TX, Column, DOUBLED, HUNG, KILLS, KILLS_LOST, LEFT, P50, P99, RATIO_PEER,
+    RX_SHARE, SLEEPS, TIMES_FLOOR, TRIPS,
 };
 
 /// Two processes.
@@ -17,8 +18,11 @@ use crate::table::{
 pub(crate) struct IpcSetting {
     pub(crate) record_bytes: usize,
     pub(crate) strategy: Strategy,
-    /// Threads of each process.
+    /// Threads of each process that send, and as many that receive.
     pub(crate) threads: usize,
+    /// What a thread does after each message.
+    #[serde(default, skip_serializing_if = "Pause::is_none")]
+    pub(crate) pause_ns: Pause,
     /// Records per second, if they are sent on a schedule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) rate: Option<u64>,
@@ -45,23 +49,29 @@ impl Suite for IpcSetting {
             Test::Rtt => "rtt, one record there and back",
             Test::Stream => "stream, one record per call",
             Test::Cpu => "cpu, processor time of a record",
-            Test::PingPong => "ping-pong, threads that ask and threads that answer",
+            Test::PingPong => "ping-pong, threads that send and threads that receive",
             _ => "kill, processes that are killed at random moments",
         };
         let title = format!("{what}, two processes, capacity {}", result.params.capacity);
         let rate = self.rate.map(|rate| format!(", {rate} records/s")).unwrap_or_default();
         let threads = match result.test {
-            Test::PingPong => format!(", {} of each", self.threads),
+            Test::PingPong => format!(", {0}x{0} threads", self.threads),
             _ => String::new(),
         };
-        (title, Some(format!("{} bytes{threads}{rate}", self.record_bytes)))
+        let pauses = match self.pause_ns.is_none() {
+            true => String::new(),
+            false => format!(", pauses of {}", self.pause_ns),
+        };
+        (title, Some(format!("{} bytes{threads}{pauses}{rate}", self.record_bytes)))
     }
 
     fn columns(&self, test: Test) -> (&'static str, &'static [Column]) {
         match test {
             Test::Kill => (test.unit(), &[KILLS, KILLS_LOST, DOUBLED, HUNG, LEFT]),
             Test::Cpu => (test.unit(), &[RATIO_PEER, CPU_TX, CPU_RX, SLEEPS]),
-            Test::PingPong => (test.unit(), &[RATIO_PEER, CPU, SLEEPS]),
+            Test::PingPong => {
+                (test.unit(), &[TRIPS, RATIO_PEER, P50, P99, CPU_TX, CPU_RX, RX_SHARE, SLEEPS])
+            }
             _ => (test.unit(), &[RATIO_PEER, TIMES_FLOOR, CPU, SLEEPS]),
         }
     }
@@ -78,9 +88,11 @@ impl Suite for IpcSetting {
                  bytes. cpu ns, sleeps: of the process that receives."
             }
             Test::PingPong => {
-                "Time of a round trip, with those of all threads counted; less is better. The \
-                 threads of a process share its core. Any thread may answer, and get any answer. \
-                 cpu ns, sleeps: of the threads that ask."
+                "Time of a round trip, with those of all messages counted; less is better. NxN: \
+                 each process has N threads that send and N that receive, and all have its core. \
+                 p50, p99: from the send of a message until its receiver has it. send, receive: \
+                 processor time of a round trip, of the sending and of the receiving threads of \
+                 one process, with pauses. of the core, sleeps: of the receiving threads."
             }
             Test::Cpu => {
                 "Processor time of a record. send: time of the sender's call. receive: processor \
@@ -113,6 +125,11 @@ impl Suite for IpcSetting {
 
     fn strategy(&self) -> Strategy {
         self.strategy
+    }
+
+    /// Memory that processes share doesn't grow.
+    fn bounds_all(&self) -> bool {
+        true
     }
 
     fn is_alike(&self, other: &Self) -> bool {

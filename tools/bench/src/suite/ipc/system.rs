@@ -13,7 +13,7 @@ use zerocopy::IntoBytes;
 
 use super::lane::text;
 use super::ping_pong::{self, Crowd, Many};
-use super::{IpcKernel, Link, Linked, RECORD_BYTES, Record, Rx, Tx, Wanted, number, peer, record};
+use super::{IpcKernel, Link, Linked, Links, Record, Rx, Tx, Wanted, number, peer, record};
 use crate::peers::of_system;
 
 /// Lets a child process inherit a descriptor, and returns its number.
@@ -97,7 +97,8 @@ macro_rules! shared_files {
     )*};
 }
 
-shared_files!(Pipe Packets);
+// Records of 8 bytes are written and read whole, also in a stream.
+shared_files!(Pipe Stream Packets);
 
 pub(super) fn clones(file: &File, n: usize) -> Result<Vec<File>, String> {
     (0..n).map(|_| file.try_clone().map_err(text)).collect()
@@ -124,17 +125,13 @@ files!(Stream: OwnedFd, OwnedFd, sockets(SocketType::STREAM));
 files!(Packets: OwnedFd, OwnedFd, sockets(SocketType::SEQPACKET));
 
 pub(super) fn entries() -> Vec<Linked> {
-    let entry = |id, name, kernels: [IpcKernel; RECORD_BYTES.len()], more: Option<IpcKernel>| {
-        peer(id, name, of_system(), kernels.into_iter().chain(more).collect())
-    };
+    fn entry<L: Links + Crowd>(id: &'static str, name: &'static str) -> Linked {
+        let kernels = IpcKernel::each::<L>().into_iter().chain([ping_pong::kernel::<L>()]);
+        peer(id, name, of_system(), kernels.collect())
+    }
     vec![
-        entry("pipe", "pipe", IpcKernel::each::<Pipe>(), Some(ping_pong::kernel::<Pipe>())),
-        entry("unix-socket", "Unix stream socket", IpcKernel::each::<Stream>(), None),
-        entry(
-            "unix-seqpacket",
-            "Unix socket of packets",
-            IpcKernel::each::<Packets>(),
-            Some(ping_pong::kernel::<Packets>()),
-        ),
+        entry::<Pipe>("pipe", "pipe"),
+        entry::<Stream>("unix-socket", "Unix stream socket"),
+        entry::<Packets>("unix-seqpacket", "Unix socket of packets"),
     ]
 }

@@ -30,7 +30,8 @@ pub(super) fn measure<T: Payload, Q: Queue<T>>(
 fn full<T: Payload, Q: Queue<T>>(trial: &Trial<'_>) -> Result<f64, String> {
     // The consumer is kept: otherwise the queue would be closed and not full.
     let (mut tx, _rx) = trial.open::<T, Q>();
-    let most = 4 * trial.params.capacity as u64 + 1024;
+    // A list of rings in a pool holds eight times the items that it was asked for.
+    let most = 8 * trial.params.capacity as u64 + 1024;
     if (1..=most).all(|number| tx.try_push(T::make(NO_POOL, number)).is_ok()) {
         return Err("it takes more items than it can hold".into());
     }

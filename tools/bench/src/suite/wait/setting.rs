@@ -206,7 +206,7 @@ impl Strategy {
     }
 
     /// How calls between processes wait.
-    pub const OF_IPC: [Self; 3] = [Self::Adaptive, Self::Sleep, Self::Spin];
+    pub const OF_IPC: [Self; 4] = [Self::Adaptive, Self::Sleep, Self::SpinThenSleep, Self::Spin];
 }
 
 /// What runs tasks.

@@ -1,0 +1,135 @@
+//! The queues of paper 5 in shared memory, for processes that trust each other.
+
+use std::marker::PhantomData;
+use std::num::NonZeroU64;
+use std::process::Command;
+
+use corelane::list::pooled::MsqPool;
+use corelane::ring::{InOrder, Ring};
+use corelane::rings::pooled::LcrqPool;
+use corelane::shm::Lane;
+use corelane::shm::literature::{Bells, Consumer, Of, Placed, Producer};
+use corelane::{Info, Queue, wait};
+
+use super::lane::{among, text};
+use super::ping_pong::{self, Crowd, Many};
+use super::{IpcKernel, Linked, Rx, Tx, Wanted};
+use crate::catalogue::Entry;
+use crate::suite::wait::Strategy;
+
+/// What a queue carries for a record of a word.
+trait Word: 'static {
+    fn of(number: u64) -> Self;
+
+    fn number(self) -> u64;
+}
+
+impl Word for u64 {
+    #[inline(always)]
+    fn of(number: u64) -> Self {
+        number
+    }
+
+    #[inline(always)]
+    fn number(self) -> u64 {
+        self
+    }
+}
+
+/// A token, which is never 0.
+impl Word for NonZeroU64 {
+    #[inline(always)]
+    fn of(number: u64) -> Self {
+        Self::MIN.saturating_add(number)
+    }
+
+    #[inline(always)]
+    fn number(self) -> u64 {
+        self.get() - 1
+    }
+}
+
+impl<P: corelane::Producer<Item: Word>> Tx<1> for wait::Producer<P, Bells> {
+    #[inline(always)]
+    fn put(&mut self, number: u64) -> bool {
+        self.push(Word::of(number)).is_ok()
+    }
+}
+
+impl<C: corelane::Consumer<Item: Word>> Rx<1> for wait::Consumer<C, Bells> {
+    #[inline(always)]
+    fn get(&mut self) -> Option<u64> {
+        self.pop().map(Word::number)
+    }
+}
+
+/// The queue `Q`, whose items are `T`.
+struct Shared<Q, T>(PhantomData<fn(Q, T)>);
+
+impl<Q, T: Word> Crowd for Shared<Q, T>
+where
+    Q: Placed<T, Producer: Send, Consumer: Send> + 'static,
+{
+    const STRATEGIES: &'static [Strategy] = &Strategy::OF_IPC;
+
+    type Tx = Producer<Q, T>;
+    type Rx = Consumer<Q, T>;
+
+    fn to_child(of: Wanted, child: &mut Command) -> Many<Self::Tx> {
+        let lane = Lane::<Of<Q, T>>::create(of.capacity).map_err(text)?;
+        Ok((txs(&lane, of)?, lane.give(child).map_err(text)?))
+    }
+
+    fn from_child(of: Wanted, child: &mut Command) -> Many<Self::Rx> {
+        let lane = Lane::<Of<Q, T>>::create(of.capacity).map_err(text)?;
+        Ok((rxs(&lane, of)?, lane.give(child).map_err(text)?))
+    }
+
+    fn open_tx(of: Wanted, number: i32) -> Result<Vec<Self::Tx>, String> {
+        txs(&Lane::<Of<Q, T>>::open_number(number).map_err(text)?, of)
+    }
+
+    fn open_rx(of: Wanted, number: i32) -> Result<Vec<Self::Rx>, String> {
+        rxs(&Lane::<Of<Q, T>>::open_number(number).map_err(text)?, of)
+    }
+}
+
+fn txs<Q: Placed<T>, T: Word>(
+    lane: &Lane<Of<Q, T>>,
+    of: Wanted,
+) -> Result<Vec<Producer<Q, T>>, String> {
+    (0..of.threads)
+        .map(|_| Ok(lane.producer().map_err(text)?.strategy(among(of.strategy))))
+        .collect()
+}
+
+fn rxs<Q: Placed<T>, T: Word>(
+    lane: &Lane<Of<Q, T>>,
+    of: Wanted,
+) -> Result<Vec<Consumer<Q, T>>, String> {
+    (0..of.threads)
+        .map(|_| Ok(lane.consumer().map_err(text)?.strategy(among(of.strategy))))
+        .collect()
+}
+
+/// How the paper's eLCRQ and eLCRQ-spin wait.
+const OF_ELCRQ: [Strategy; 2] = [Strategy::Sleep, Strategy::SpinThenSleep];
+
+pub(super) fn entries() -> Vec<Linked> {
+    let ring = <Ring<InOrder> as Queue<u64>>::INFO;
+    let msq = Info { id: "msq", ..<MsqPool as Queue<u64>>::INFO };
+    let elcrq = Info { id: "elcrq", ..<LcrqPool as Queue<NonZeroU64>>::INFO };
+    vec![
+        entry::<Ring<InOrder>, u64>(ring, "plain data", &Strategy::OF_IPC),
+        entry::<MsqPool, u64>(msq, "plain data", &Strategy::OF_IPC),
+        entry::<LcrqPool, NonZeroU64>(elcrq, "tokens", &OF_ELCRQ),
+    ]
+}
+
+fn entry<Q, T: Word>(info: Info, items: &'static str, strategies: &'static [Strategy]) -> Linked
+where
+    Q: Placed<T, Producer: Send, Consumer: Send> + 'static,
+{
+    let kernel = IpcKernel { strategies, ..ping_pong::kernel::<Shared<Q, T>>() };
+    Entry::ours(info, items).with(vec![kernel])
+}
