@@ -25,14 +25,19 @@ pub(crate) struct FreeList<const BROKEN: bool> {
     tail: AtomicU64,
 }
 
+/// The number of a link's node plus 1, or 0.
+fn number_in(link: u64) -> u64 {
+    link % COUNT
+}
+
 impl<const BROKEN: bool> FreeList<BROKEN> {
     fn take_node(&self) -> Option<u64> {
         let mut first = self.free.load(Acquire);
-        while first % COUNT != 0 {
-            let next = self.next[(first % COUNT - 1) as usize].load(Relaxed);
+        while number_in(first) != 0 {
+            let next = self.next[number_in(first) as usize - 1].load(Relaxed);
             let count = if BROKEN { 0 } else { first / COUNT + 1 };
             match self.free.compare_exchange(first, count * COUNT + next, Relaxed, Acquire) {
-                Ok(_) => return Some(first % COUNT),
+                Ok(_) => return Some(number_in(first)),
                 Err(found) => first = found,
             }
         }
@@ -42,7 +47,7 @@ impl<const BROKEN: bool> FreeList<BROKEN> {
     fn give_node(&self, node: u64) {
         let mut first = self.free.load(Relaxed);
         loop {
-            self.next[node as usize - 1].store(first % COUNT, Relaxed);
+            self.next[node as usize - 1].store(number_in(first), Relaxed);
             let new = first / COUNT * COUNT + node;
             match self.free.compare_exchange(first, new, Release, Relaxed) {
                 Ok(_) => return,
