@@ -19,8 +19,8 @@
 //! | memory | two words and an item for each node |
 //! | a stopped thread | keeps one node. With n items, less one for each stopped thread, pushes say [busy](crate::TryPushError::Busy). A thread that never continues has taken its node from the queue for ever |
 //! | handles | at most 65,536 a side; cloning one more panics |
-//! | operations | a push and a pop exchange three words each: `free`, `tail` and the last node's link, or `head` and `free`; a pop of the last item also `tail` |
-//! | limit | no thread must be stopped in the middle of a call while as many items are pushed as the counts tell apart: 2⁵² for 4,000 items, 2⁴⁰ for 16 million |
+//! | operations | a push exchanges three words: `free`, the last node's link and `tail`. A pop exchanges two: `head` and `free` |
+//! | limit | no thread must be stopped in the middle of a call while as many items are pushed as the counts tell apart: 2⁵¹ for 4,000 items, 2³⁹ for 16 million |
 //! | closing | a push says closed when no node is free and all consumers are gone |
 //! | paper | M. Michael, M. Scott: *Simple, Fast, and Practical Non-Blocking and Blocking Concurrent Queue Algorithms* (PODC 1996), Fig. 1, with the free list of R. K. Treiber (1986); paper 5, §V compares with it |
 //!

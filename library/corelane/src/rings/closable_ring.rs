@@ -212,6 +212,22 @@ impl<S: RingSlot> Ring<'_, S> {
         (positions as i64).clamp(0, self.slots.len() as i64) as usize
     }
 
+    /// Whether a slot holds an item. Of a closed ring, `false` is final but for pushes that have not
+    /// returned.
+    pub(super) fn has_items(&self) -> bool {
+        // Relaxed, both: positions that pops have got meanwhile hold no items any more.
+        let mut position = self.head.load(Ordering::Relaxed);
+        let tail = self.tail.load(Ordering::Relaxed) & !CLOSED;
+        while is_before(position, tail) {
+            let (slot, lap) = self.at(position);
+            if slot.holds(lap) {
+                return true;
+            }
+            position = position.wrapping_add(STEP);
+        }
+        false
+    }
+
     /// Whether the ring seemed empty at a moment of the call. Takes no position.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {

@@ -14,13 +14,13 @@
 //! | | |
 //! |---|---|
 //! | guarantee | lock-free, first in first out (linearizable) |
-//! | capacity | 8 rings for N tokens each, where N is as asked, rounded up to a power of two. N fit while idle handles keep at most five rings that the list has left. A push that fails ten times, because pops are faster at each of its positions, closes its ring before the ring is full; several such rings at once leave room for fewer |
-//! | full | a push says full if its ring is closed and no ring is free. Then there may be few items, if idle handles keep the other rings |
-//! | memory | two words for each slot, and 512 bytes for each ring |
+//! | capacity | 8 rings for N tokens each, where N is as asked, rounded up to a power of two. N fit while handles keep at most five rings that the list has left. A push that fails ten times, because pops are faster at each of its positions, closes its ring before the ring is full; several such rings at once leave room for fewer |
+//! | full, busy | a push whose ring is closed says full if no ring is free and an item is inside, and busy if none is inside. Then handles keep the other rings: each may keep one, and a producer in a call two |
+//! | memory | two words for each slot, and 640 bytes for each ring |
 //! | handles | at most 65,536 a side; cloning one more panics |
 //! | a stopped thread | keeps one ring, as each idle handle does. A handle that is never dropped keeps its ring for ever |
 //! | operations | as of `lcrq`. A handle that goes to another ring adds to a counter of each ring |
-//! | limit | no thread must be stopped in the middle of a call while one ring is used 2³⁹ times, or 2⁶² of its positions are |
+//! | limit | no thread must be stopped in the middle of a call while rings are taken 2³⁹ times, or 2⁶² positions of a ring are used |
 //! | machine | must exchange 128 bits at once, as for `lcrq` |
 //! | closing | when all consumers are gone, a push says closed as soon as the ring is full |
 //! | paper | A. Morrison, Y. Afek: *Fast Concurrent Queues for x86 Processors* (PPoPP 2013), §4; paper 5, §IV.B and §V |
@@ -274,8 +274,8 @@ impl<T: Token> Producer<T> {
             } else {
                 match self.append(item) {
                     Ok(()) => break self.go_on(),
-                    Err(TryPushError::Busy(back)) => item = back,
-                    Err(error) => return Err(error),
+                    Err(back) if self.end.slots().behind(self.name).is_some() => item = back,
+                    Err(back) => return Err(self.refusal(back)),
                 }
             }
         }
@@ -283,19 +283,31 @@ impl<T: Token> Producer<T> {
         Ok(())
     }
 
-    /// Appends a ring that holds `item` to the producer's ring, which is closed. Fails with
-    /// [`TryPushError::Busy`] if another thread has appended a ring.
-    fn append(&self, item: T) -> Result<(), TryPushError<T>> {
+    /// Appends a ring that holds `item` to the producer's ring, which is closed. Fails if no ring is
+    /// free, or another thread has appended a ring.
+    fn append(&self, item: T) -> Result<(), T> {
         let (end, rings) = (&self.end, self.end.slots());
-        let Some(new) = end.take(self.name) else { return Err(TryPushError::Full(item)) };
+        let Some(new) = end.take(self.name) else { return Err(item) };
         assert!(rings.ring(new).push(item).is_ok(), "an empty ring has room");
         if !rings.append(self.name, new) {
             let item = rings.ring(new).pop().expect("it was put there");
             end.give(new);
-            return Err(TryPushError::Busy(item));
+            return Err(item);
         }
         move_on(&end.header().tail, self.name, new);
         Ok(())
+    }
+
+    /// Why no ring is free. Full only if an item is inside: its pop wakes a producer that sleeps. A
+    /// handle that gives its ring back wakes none.
+    fn refusal(&self, item: T) -> TryPushError<T> {
+        // Relaxed: a sleeper's fence is before this load. A list of several rings has an item in the
+        // last one.
+        let has_several = self.end.header().head.load(Ordering::Relaxed) != self.name;
+        match has_several || self.ring().has_items() {
+            true => TryPushError::Full(item),
+            false => TryPushError::Busy(item),
+        }
     }
 }
 
@@ -480,3 +492,37 @@ const INFO: Info = Info {
 };
 
 queue_type!(LcrqPool of [T: Token] T: Producer<T>, Consumer<T> = queue_with; INFO);
+
+#[cfg(all(test, feature = "std"))]
+mod tests {
+    use core::num::NonZeroU64;
+    use core::time::Duration;
+    use std::sync::mpsc;
+    use std::thread;
+
+    use super::*;
+    use crate::wait;
+
+    /// All items are popped, and handles keep all rings. A producer that slept then would be woken
+    /// by no pop.
+    #[test]
+    fn a_producer_that_waits_for_a_ring_gets_it_though_no_item_is_popped() {
+        if !can_exchange_two_words() {
+            return;
+        }
+        let number = |n| NonZeroU64::new(n).expect("it is not zero");
+        let (tx, rx) = wait::pair(queue(1).expect("it is possible"));
+        let mut tx = tx.strategy(wait::Strategy::Sleep);
+        let mut rxs: Vec<_> = (0..RINGS).map(|_| rx.clone()).collect();
+        drop(rx);
+        (1..).take(RINGS).for_each(|n| tx.try_push(number(n)).expect("a ring is free"));
+        assert!(matches!(tx.try_push(number(9)), Err(TryPushError::Full(_))), "eight are inside");
+        rxs.iter_mut().for_each(|rx| drop(rx.try_pop().expect("an item each")));
+        assert!(matches!(tx.try_push(number(9)), Err(TryPushError::Busy(_))), "none is inside");
+        let (pushed, is_pushed) = mpsc::channel();
+        thread::spawn(move || pushed.send(tx.push(number(9)).is_ok()));
+        assert!(is_pushed.recv_timeout(Duration::from_millis(50)).is_err(), "all rings are kept");
+        rxs[..RINGS - 1].iter_mut().for_each(|rx| assert!(rx.is_empty()));
+        assert_eq!(is_pushed.recv_timeout(Duration::from_secs(20)), Ok(true));
+    }
+}

@@ -9,7 +9,7 @@
 //! |---|---|---|---|
 //! | [`Ring`] | [`ring`] in order, as DPDK's `rte_ring` | any [`Item`] | as asked, rounded up to a power of two |
 //! | [`Msq`] | [`list::pooled`](crate::list::pooled), Michael's and Scott's list in a pool of nodes | any [`Item`] | as asked, rounded up to a power of two |
-//! | [`Elcrq`] | [`rings::pooled`], LCRQ in a pool of rings | [`NonZeroU64`] | eight rings, each as asked and rounded up to a power of two |
+//! | [`Elcrq`] | [`rings::pooled`], LCRQ in a pool of rings | [`NonZeroU64`] | eight rings, each as asked and rounded up to a power of two; each idle handle keeps one |
 //!
 //! ```
 //! use corelane::shm::literature::Ring;
@@ -36,8 +36,8 @@
 //! | | a process was killed inside a call |
 //! |---|---|
 //! | [`Ring`] | the calls of its side spin for ever, and the other side finds no more items, or no more room |
-//! | [`Msq`] | there is one node less. After as many such deaths as there are nodes, all pushes are busy |
-//! | [`Elcrq`] | as outside of a call. When no ring is left, all pushes find the queue full |
+//! | [`Msq`] | there is one node less, and the item of a pop may be lost. After as many such deaths as there are nodes, all pushes are busy |
+//! | [`Elcrq`] | up to two rings are kept, and the item of a pop may be lost. When no ring is left, all pushes find the queue full or busy |
 
 use alloc::alloc::Layout;
 use alloc::sync::Arc;
@@ -69,8 +69,8 @@ pub type Ring<T> = Lane<Of<ring::Ring<InOrder>, T>>;
 pub type Msq<T> = Lane<Of<MsqPool, T>>;
 
 /// A lane that is the [list of rings](rings::pooled) of paper 5, in a pool of rings, with words
-/// where its handles sleep: eLCRQ. With [`Strategy::Spin`](crate::wait::Strategy::Spin) its handles
-/// are those of eLCRQ-spin.
+/// where its handles sleep. With [`Strategy::Sleep`](crate::wait::Strategy::Sleep) it is eLCRQ, with
+/// [`Strategy::SpinThenSleep`](crate::wait::Strategy::SpinThenSleep) eLCRQ-spin.
 pub type Elcrq = Lane<Of<LcrqPool, NonZeroU64>>;
 
 /// The queue `Q` for items `T`: what the lanes of this module carry.
@@ -276,6 +276,7 @@ impl Sleeps for Bells {
 impl sealed::Bells for Bells {
     type Items = Bell;
     type Room = Bell;
+    const HAS_SEVERAL: bool = true;
 
     #[inline(always)]
     fn items(&self) -> &Bell {

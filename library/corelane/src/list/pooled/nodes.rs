@@ -8,12 +8,13 @@ use crate::memory::{AtomicU64, Cells};
 use crate::pool::Names;
 use crate::region::{Attach, Slots};
 
-/// Most items: the counts of links keep 22 bits with as many, and 40 bits with 16 million.
+/// Most items: the counts of links keep 22 bits with as many, and 39 bits with 16 million. Half of
+/// the addresses are enough for their nodes.
 pub(super) const MOST_ITEMS: usize = 1 << limited_bits(usize::BITS);
 
 /// The logarithm of this number, where a number of items has `bits` bits.
 const fn limited_bits(bits: u32) -> u32 {
-    if bits < 43 { bits - 2 } else { 41 }
+    if bits < 43 { bits - 6 } else { 41 }
 }
 
 /// A node, without the item.
@@ -141,6 +142,6 @@ mod tests {
 
     #[test]
     fn there_are_indices_where_a_number_of_items_has_32_bits() {
-        assert_eq!([32, 64].map(limited_bits), [30, 41]);
+        assert_eq!([32, 64].map(limited_bits), [26, 41]);
     }
 }
