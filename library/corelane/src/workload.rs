@@ -40,6 +40,8 @@ use crate::queue::{self, TryPopError, TryPushError, answered_by, handles};
 
 /// Calls that are kept of each handle: its last ones.
 const KEPT: usize = 1 << 16;
+/// Own time from which on the system is asked whether the thread was busy.
+const LONG: Duration = Duration::from_micros(50);
 
 /// Watches the handles of a queue. See the [module](self).
 #[derive(Debug, Clone, Default)]
@@ -68,9 +70,12 @@ pub enum Side {
 /// A call that moved items.
 #[derive(Debug, Clone, Copy)]
 struct Call {
-    /// Nanoseconds from the end of the last call that moved items to the begin of this one. A call
-    /// begins with its first try.
+    /// Nanoseconds from the end of the last call that moved items to the begin of this one, in which
+    /// the thread had a processor. A call begins with its first try.
     own_ns: u32,
+    /// Nanoseconds of this time in which the thread slept. Time in which other threads had its
+    /// processor is left out.
+    asleep_ns: u32,
     /// Nanoseconds of the call, with all tries.
     call_ns: u32,
     items: u32,
@@ -108,7 +113,15 @@ impl Recorder {
     pub fn probe(&self, side: Side) -> Probe {
         let calls = Arc::default();
         lock(&self.shared).threads.push((side, Arc::clone(&calls)));
-        Probe { recorder: self.clone(), side, calls, ended: None, begun: None }
+        Probe {
+            recorder: self.clone(),
+            side,
+            calls,
+            ended: None,
+            begun: None,
+            last: None,
+            in_calls: Duration::ZERO,
+        }
     }
 
     /// Writes what was seen so far into a file, for `lane tune`.
@@ -123,7 +136,8 @@ impl Recorder {
     }
 
     /// The same, into anything: first lines of a word and a number, then for each handle its side
-    /// and a line for each call: own nanoseconds before it, its own nanoseconds, items.
+    /// and a line for each call: nanoseconds of the thread's own work before it, nanoseconds asleep
+    /// before it, nanoseconds of the call, items.
     ///
     /// # Errors
     ///
@@ -135,8 +149,8 @@ impl Recorder {
         writeln!(into, "clock {}", clock_ns())?;
         for (side, calls) in &shared.threads {
             writeln!(into, "{side}")?;
-            for Call { own_ns, call_ns, items } in lock(calls).iter() {
-                writeln!(into, "{own_ns} {call_ns} {items}")?;
+            for Call { own_ns, asleep_ns, call_ns, items } in lock(calls).iter() {
+                writeln!(into, "{own_ns} {asleep_ns} {call_ns} {items}")?;
             }
         }
         Ok(())
@@ -183,6 +197,18 @@ pub struct Probe {
     ended: Option<Instant>,
     /// When the call began that has not moved items yet.
     begun: Option<Instant>,
+    /// The last look at what the thread has taken of its processor, and the time of calls since then.
+    last: Option<Look>,
+    in_calls: Duration,
+}
+
+/// What a thread had taken of its processor at a time.
+#[derive(Debug, Clone, Copy)]
+struct Look {
+    at: Instant,
+    busy: Duration,
+    /// How often it had slept.
+    sleeps: u64,
 }
 
 impl Probe {
@@ -211,23 +237,63 @@ impl Probe {
         let begun = self.begun.take().unwrap_or(now);
         // The first call has no own time before it.
         if let Some(ended) = self.ended.replace(now) {
+            let (own, call) = (begun - ended, now - begun);
+            let (busy, asleep) = if own < LONG { (own, Duration::ZERO) } else { self.parts(own) };
+            self.in_calls += call;
             let ns = |time: Duration| time.as_nanos().try_into().unwrap_or(u32::MAX);
             let mut calls = lock(&self.calls);
             if calls.len() == KEPT {
                 calls.pop_front();
             }
             calls.push_back(Call {
-                own_ns: ns(begun - ended),
-                call_ns: ns(now - begun),
+                own_ns: ns(busy),
+                asleep_ns: ns(asleep),
+                call_ns: ns(call),
                 items: items.try_into().unwrap_or(u32::MAX),
             });
         }
+    }
+
+    /// The parts of a long time in which the thread was busy, and asleep. In the rest other threads
+    /// had its processor.
+    fn parts(&mut self, own: Duration) -> (Duration, Duration) {
+        let Some(look) = look() else { return (Duration::ZERO, own) };
+        let in_calls = core::mem::take(&mut self.in_calls);
+        // Without a look before it is taken for busy.
+        let Some(last) = self.last.replace(look) else { return (own, Duration::ZERO) };
+        let away = (look.at - last.at).saturating_sub(look.busy.saturating_sub(last.busy));
+        let away = away.saturating_sub(in_calls).min(own);
+        let has_slept = look.sleeps > last.sleeps;
+        (own - away, if has_slept { away } else { Duration::ZERO })
     }
 
     /// For one more handle of the side.
     fn again(&self) -> Self {
         self.recorder.probe(self.side)
     }
+}
+
+/// What this thread has taken of its processor so far. Only on Linux.
+#[cfg(target_os = "linux")]
+fn look() -> Option<Look> {
+    let mut usage = core::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the call writes no more than a `rusage`, and zeros are one, too.
+    let usage = unsafe {
+        let failed = libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
+        (failed == 0).then(|| usage.assume_init())?
+    };
+    let time = |time: libc::timeval| {
+        let us = u64::try_from(time.tv_usec).unwrap_or_default();
+        Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or_default())
+            + Duration::from_micros(us)
+    };
+    let busy = time(usage.ru_utime) + time(usage.ru_stime);
+    Some(Look { at: Instant::now(), busy, sleeps: u64::try_from(usage.ru_nvcsw).ok()? })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn look() -> Option<Look> {
+    None
 }
 
 /// A sending side that is watched: from [`Recorder::pair`].
@@ -361,7 +427,7 @@ mod tests {
         let is_side = |line: &&str| ["producer", "consumer"].contains(line);
         let lines: Vec<_> = text.lines().skip(4).collect();
         let calls = lines.split(is_side).nth(handle + 1).expect("there are as many");
-        calls.iter().map(|call| call.split(' ').nth(2).expect("items").parse().unwrap()).collect()
+        calls.iter().map(|call| call.split(' ').nth(3).expect("items").parse().unwrap()).collect()
     }
 
     #[test]
@@ -388,6 +454,32 @@ mod tests {
         (0..2).for_each(|n| other.try_push(n).expect("there is room"));
         let text = written(&recorder);
         assert_eq!([0, 1, 2].map(|handle| items(&text, handle).len()), [2, 0, 1]);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn work_and_sleep_are_told_apart() {
+        let recorder = Recorder::new();
+        let mut probe = recorder.probe(Side::Producer);
+        let long = Duration::from_millis(20);
+        let work = || {
+            let begin = look().map(|look| look.busy).unwrap_or_default();
+            while look().is_some_and(|look| look.busy - begin < long) {}
+        };
+        let own: [&dyn Fn(); 4] = [&|| (), &work, &|| std::thread::sleep(long), &work];
+        own.iter().for_each(|own| {
+            own();
+            probe.call(1, || ());
+        });
+        let text = written(&recorder);
+        let call = |at: usize| {
+            let line = text.lines().nth(5 + at).expect("there are three");
+            let numbers: Vec<u64> = line.split(' ').map(|n| n.parse().unwrap()).collect();
+            [numbers[0], numbers[1]].map(|ns| ns / 1_000_000)
+        };
+        let ([_, first], [busy, asleep], [again, no_sleep]) = (call(0), call(1), call(2));
+        assert!(first == 0 && asleep >= 19 && again >= 19, "{text}");
+        assert!(busy < 19 && no_sleep < 19, "{text}");
     }
 
     #[test]

@@ -214,6 +214,7 @@ impl<S: RingSlot> Ring<'_, S> {
 
     /// Whether a slot holds an item. Of a closed ring, `false` is final but for pushes that have not
     /// returned.
+    #[cfg(feature = "literature")]
     pub(super) fn has_items(&self) -> bool {
         // Relaxed, both: positions that pops have got meanwhile hold no items any more.
         let mut position = self.head.load(Ordering::Relaxed);

@@ -83,7 +83,7 @@ struct Advice {
     goal: Goal,
     /// What is recommended.
     choice: Choice,
-    /// The best of corelane, for programs that have no other queues.
+    /// The best queue of corelane, for programs that have no channels and no other crates.
     ours: Choice,
     /// Why.
     reason: String,

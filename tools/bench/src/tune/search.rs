@@ -15,6 +15,8 @@ use crate::runner::run;
 use crate::suite::replay::{self, Candidate, Workload, candidates};
 use crate::suite::wait::Strategy;
 
+/// A queue of byte records, which only measurements use for items.
+const BYTES: &str = "bbq-bytes";
 /// The queues that a program takes if others are no better.
 const USUAL: [&str; 4] = ["linering", "leased", "channel-local", "channel"];
 /// Queues and channels that go on to the second part, besides the best peer.
@@ -42,6 +44,11 @@ impl Setting {
         self.entry().is_peer()
     }
 
+    /// Whether it is a queue of corelane, and no channel.
+    fn is_our_queue(&self) -> bool {
+        !self.is_peer() && self.candidate.is_queue()
+    }
+
     /// For programs.
     pub(super) fn choice(&self) -> Choice {
         Choice {
@@ -65,7 +72,7 @@ pub(super) type Ranked = (Setting, Measured);
 /// What a search has found.
 pub(super) struct Outcome {
     pub(super) best: Setting,
-    /// The best of corelane.
+    /// The best queue of corelane, which is no channel.
     pub(super) ours: Setting,
     /// The best setting of each goal, of those that were measured together.
     pub(super) goals: Vec<(Goal, Ranked)>,
@@ -97,6 +104,7 @@ impl Search {
             let entry = one.entry();
             let is_wanted = has_peers || !entry.is_peer();
             let is_usual = !entry.is_literature() && !entry.info.delayed && entry.is_for_any();
+            let is_usual = is_usual && entry.info.id != BYTES;
             is_wanted && is_usual && entry.info.sides.allow(size.producers, size.consumers)
         };
         let candidates: Vec<_> = candidates().into_iter().filter(fits).collect();
@@ -124,7 +132,10 @@ impl Search {
         let second = if second.is_empty() { first.clone() } else { second };
         let third = self.compare(self.capacities(&second), goal, &mut parts)?;
         let last = if third.is_empty() { second.clone() } else { smallest_first(third, goal) };
-        let ours = |all: &[Ranked]| all.iter().find(|(one, _)| !one.is_peer()).map(|one| one.0);
+        let ours = |all: &[Ranked]| {
+            let ours = all.iter().filter(|one| one.0.is_our_queue()).copied().collect();
+            usual_first(ours, goal).first().map(|one| one.0)
+        };
         let best = last[0].0;
         let goals = Goal::ALL.into_iter().filter_map(|goal| {
             let measured: Vec<_> = second.iter().map(|one| one.1).collect();
@@ -156,10 +167,13 @@ impl Search {
         self.candidates.iter().map(setting).collect()
     }
 
-    /// The best queues, and the best peer, with all batches and ways to wait.
+    /// The best queues, the best queue of corelane and the best peer, with all batches and ways to
+    /// wait.
     fn ways(&self, first: &[Ranked]) -> Vec<Setting> {
-        let peer = first.iter().position(|(one, _)| one.is_peer());
-        let finalists = (0..first.len().min(FINALISTS)).chain(peer.filter(|at| *at >= FINALISTS));
+        let others: [&dyn Fn(&Setting) -> bool; 2] = [&Setting::is_our_queue, &Setting::is_peer];
+        let others = others.map(|is_it| first.iter().position(|(one, _)| is_it(one)));
+        let others = others.into_iter().flatten().filter(|at| *at >= FINALISTS);
+        let finalists = (0..first.len().min(FINALISTS)).chain(others);
         let mut all = Vec::new();
         for (setting, _) in finalists.map(|at| first[at]) {
             let batches = BATCHES.iter().copied().filter(|batch| *batch <= setting.capacity);

@@ -14,7 +14,7 @@ use crate::common::{
 fn workload(producers: usize, consumers: usize) -> (TempDir, PathBuf) {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("jobs.workload");
-    let calls = "300 20 1\n".repeat(50);
+    let calls = "300 0 20 1\n".repeat(50);
     let threads = ["producer", "consumer"].map(|side| format!("{side}\n{calls}"));
     let text = format!(
         "corelane workload 1\nitem 16\ncapacity 64\nclock 20\n{}{}",
@@ -77,7 +77,7 @@ fn a_report_of_replays_has_a_chart() {
 fn what_is_no_workload_is_refused() {
     let (directory, path) = workload(2, 2);
     let broken = directory.path().join("broken");
-    fs::write(&broken, "corelane workload 1\nitem 8\nproducer\n1 2\n").expect("a new file");
+    fs::write(&broken, "corelane workload 1\nitem 8\nproducer\n1 2 3\n").expect("a new file");
     for command in ["bench replay", "tune"] {
         assert_refused(&format!("{command} Cargo.toml"), &["Cargo.toml", "Recorder", "capture"]);
         assert_refused(&format!("{command} missing"), &["missing", "No such file"]);

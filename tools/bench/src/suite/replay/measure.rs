@@ -23,8 +23,6 @@ use crate::work::{Busy, Work};
 const END: u64 = u64::MAX;
 /// Pause before another end is sent: a consumer may have taken several.
 const PAUSE: Duration = Duration::from_micros(200);
-/// A thread that has so much own time sleeps: it waits for something else than its processor.
-const SLEEPS_FROM_NS: u64 = 100_000;
 /// Most memory for the contents of a producer's items, in words.
 const MOST_WORDS: usize = 1 << 20;
 
@@ -159,21 +157,24 @@ struct Report {
 #[derive(Clone, Copy)]
 struct Own {
     work: Busy,
-    ns: u64,
+    asleep: Duration,
 }
 
 impl Own {
-    fn new(ns: u64) -> Self {
-        Self { work: Busy::new(if ns < SLEEPS_FROM_NS { ns } else { 0 }), ns }
+    fn new(step: &Step) -> Self {
+        Self { work: Busy::new(step.own_ns), asleep: Duration::from_nanos(step.asleep_ns) }
     }
 
     fn pass(mut self, value: u64) {
-        if self.ns >= SLEEPS_FROM_NS {
-            thread::sleep(Duration::from_nanos(self.ns));
+        if !self.asleep.is_zero() {
+            thread::sleep(self.asleep);
         }
         self.work.consume(value);
     }
 }
+
+/// A thread sleeps until a packet is due in such a time.
+const FAR_NS: u64 = 100_000;
 
 /// Waits until a packet is due, which may be long ago.
 fn wait_until(due: u64, clock: Clock) {
@@ -181,7 +182,7 @@ fn wait_until(due: u64, clock: Clock) {
         let left = clock.ns(due.saturating_sub(clock.now())) as u64;
         match left {
             0 => return,
-            SLEEPS_FROM_NS.. => thread::sleep(Duration::from_nanos(left - SLEEPS_FROM_NS / 2)),
+            FAR_NS.. => thread::sleep(Duration::from_nanos(left - FAR_NS / 2)),
             _ => std::hint::spin_loop(),
         }
     }
@@ -189,7 +190,7 @@ fn wait_until(due: u64, clock: Clock) {
 
 fn produce(mut tx: Box<dyn Put>, at: usize, common: &Common<'_>) -> Report {
     let (steps, memory) = (&common.workload.producers[at], &common.memories[at]);
-    let owns: Vec<_> = steps.iter().map(|step| Own::new(step.own_ns)).collect();
+    let owns: Vec<_> = steps.iter().map(Own::new).collect();
     let (clock, has_times) = (Clock::get(), common.workload.has_times);
     let (mut tally, mut ready) = (Tally::default(), Vec::with_capacity(common.batch));
     common.gate.meet(Wait::Yield);
@@ -232,8 +233,7 @@ fn produce(mut tx: Box<dyn Put>, at: usize, common: &Common<'_>) -> Report {
 }
 
 fn consume(mut rx: Box<dyn Get>, at: usize, common: &Common<'_>) -> Report {
-    let owns: Vec<_> =
-        common.workload.consumers[at].iter().map(|step| Own::new(step.own_ns)).collect();
+    let owns: Vec<_> = common.workload.consumers[at].iter().map(Own::new).collect();
     let mut owns = owns.iter().cycle();
     let (clock, mut checks) = (Clock::get(), Checks::new());
     let (mut numbers, mut latency) = (vec![0; common.batch], histogram());

@@ -160,7 +160,7 @@ mod tests {
 
     /// Calls of two items of 24 bytes, with some nanoseconds between them.
     fn workload(producers: usize, consumers: usize) -> Arc<Workload> {
-        let steps = vec![Step { own_ns: 40, items: 2, bytes: 24 }; 3];
+        let steps = vec![Step { own_ns: 40, asleep_ns: 0, items: 2, bytes: 24 }; 3];
         Arc::new(Workload {
             name: "test".into(),
             capacity: 16,

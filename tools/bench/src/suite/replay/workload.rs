@@ -28,6 +28,8 @@ const CALLS: f64 = 400.0;
 pub(crate) struct Step {
     /// For an item of a consumer: its part of the time after its call.
     pub(crate) own_ns: u64,
+    /// Time in which the thread sleeps besides.
+    pub(crate) asleep_ns: u64,
     pub(crate) items: usize,
     pub(crate) bytes: usize,
 }
@@ -79,6 +81,7 @@ impl Workload {
         let before = [0].into_iter().chain(arrivals.iter().map(|arrival| arrival.at_ns));
         let steps = arrivals.iter().zip(before).map(|(arrival, before)| Step {
             own_ns: arrival.at_ns - before,
+            asleep_ns: 0,
             items: 1,
             bytes: arrival.bytes as usize,
         });
@@ -88,7 +91,7 @@ impl Workload {
             capacity: CAPACITY,
             has_times: true,
             producers: vec![steps.skip(from).collect()],
-            consumers: vec![vec![Step { own_ns, items: 1, bytes: 0 }]],
+            consumers: vec![vec![Step { own_ns, asleep_ns: 0, items: 1, bytes: 0 }]],
         }
     }
 
@@ -105,7 +108,7 @@ impl Workload {
     /// As long as enough calls of a producer take.
     pub(crate) fn length(&self) -> Duration {
         let per_call = |steps: &Vec<Step>| {
-            let all: u64 = steps.iter().map(|step| step.own_ns).sum();
+            let all: u64 = steps.iter().map(|step| step.own_ns + step.asleep_ns).sum();
             all as f64 / steps.len() as f64
         };
         let longest = self.producers.iter().map(per_call).fold(0.0, f64::max);
@@ -156,15 +159,16 @@ impl FromStr for Workload {
                 ["clock", value] => clock_ns = word(value)?,
                 ["producer"] => (is_producer, _) = (Some(true), producers.push(Vec::new())),
                 ["consumer"] => (is_producer, _) = (Some(false), consumers.push(Vec::new())),
-                [own, _, items] => {
+                [own, asleep, _, items] => {
                     let items = (word(items)? as usize).max(1);
-                    let own_ns = word(own)?.saturating_sub(clock_ns).min(LONGEST_NS);
                     let thread = match is_producer.ok_or_else(wrong)? {
-                        true => producers.last_mut().zip(Some(own_ns)),
-                        false => consumers.last_mut().zip(Some(own_ns / items as u64)),
+                        true => producers.last_mut().zip(Some(1)),
+                        false => consumers.last_mut().zip(Some(items as u64)),
                     };
-                    let (thread, own_ns) = thread.ok_or_else(wrong)?;
-                    thread.push(Step { own_ns, items, bytes });
+                    let (thread, parts) = thread.ok_or_else(wrong)?;
+                    let own_ns = word(own)?.saturating_sub(clock_ns).min(LONGEST_NS) / parts;
+                    let asleep_ns = word(asleep)?.min(LONGEST_NS) / parts;
+                    thread.push(Step { own_ns, asleep_ns, items, bytes });
                 }
                 _ => return Err(wrong()),
             }
@@ -215,8 +219,10 @@ mod tests {
         assert_eq!((read.size(), read.batch(), read.capacity), (TeamSize::ONE, 4, tx.capacity()));
         let [producer, consumer] = [&read.producers[0], &read.consumers[0]];
         assert_eq!((producer.len(), consumer.len()), (4, 4), "all calls but the first");
-        assert!(producer.iter().all(|step| step.bytes == 24 && step.own_ns >= 1_000_000));
-        assert!(consumer.iter().all(|step| step.own_ns >= 250_000), "a quarter for each item");
+        let passed = |step: &Step| step.own_ns + step.asleep_ns;
+        assert!(producer.iter().all(|step| step.bytes == 24));
+        let [producer, consumer] = [producer, consumer].map(|all| all.iter().map(passed).max());
+        assert!(producer >= Some(900_000) && consumer >= Some(200_000), "{read:?}");
         assert!(read.summary().starts_with("1 producer, 1 consumer, items of 24 bytes"));
     }
 
@@ -235,8 +241,8 @@ mod tests {
     #[test]
     fn what_is_no_workload_is_refused() {
         let error = |text: &str| text.parse::<Workload>().unwrap_err();
-        assert!(error("producer\n1 2\n").contains("line 3 is no line"));
-        assert!(error("1 2 3\n").contains("line 2 is no line"));
+        assert!(error("producer\n1 2 3\n").contains("line 3 is no line"));
+        assert!(error("1 2 3 4\n").contains("line 2 is no line"));
         assert!(error("item x\n").contains("line 2"));
         assert!(error("").contains("no calls"));
     }
