@@ -116,7 +116,7 @@ impl Search {
 
     /// About how long it takes.
     pub(super) fn time(&self) -> Duration {
-        let settings = self.candidates.len() + (FINALISTS + 1) * 10 + 2 * CAPACITIES.len();
+        let settings = self.candidates.len() + (FINALISTS + 2) * 10 + 2 * CAPACITIES.len();
         let each = Length::Time(self.workload.length()).time();
         each.saturating_mul((settings * self.rounds) as u32)
     }
@@ -167,15 +167,20 @@ impl Search {
         self.candidates.iter().map(setting).collect()
     }
 
-    /// The best queues, the best queue of corelane and the best peer, with all batches and ways to
-    /// wait.
+    /// The best queues, the usual one, the best queue of corelane and the best peer, with all batches
+    /// and ways to wait.
     fn ways(&self, first: &[Ranked]) -> Vec<Setting> {
-        let others: [&dyn Fn(&Setting) -> bool; 2] = [&Setting::is_our_queue, &Setting::is_peer];
+        let others: [&dyn Fn(&Setting) -> bool; 3] =
+            [&|one| is_usual(one) && one.is_our_queue(), &Setting::is_our_queue, &Setting::is_peer];
         let others = others.map(|is_it| first.iter().position(|(one, _)| is_it(one)));
-        let others = others.into_iter().flatten().filter(|at| *at >= FINALISTS);
-        let finalists = (0..first.len().min(FINALISTS)).chain(others);
+        let mut finalists: Vec<_> = (0..first.len().min(FINALISTS)).collect();
+        for at in others.into_iter().flatten() {
+            if !finalists.contains(&at) {
+                finalists.push(at);
+            }
+        }
         let mut all = Vec::new();
-        for (setting, _) in finalists.map(|at| first[at]) {
+        for (setting, _) in finalists.into_iter().map(|at| first[at]) {
             let batches = BATCHES.iter().copied().filter(|batch| *batch <= setting.capacity);
             let mut batches: Vec<_> = batches.chain([setting.batch]).collect();
             batches.sort_unstable();
@@ -238,10 +243,13 @@ impl Search {
     }
 }
 
+fn is_usual(setting: &Setting) -> bool {
+    USUAL.contains(&setting.entry().info.id)
+}
+
 /// The best settings, of which one of the usual queue, or at least of corelane, comes first if it
 /// is about as good.
 fn usual_first(mut ranked: Vec<Ranked>, goal: Goal) -> Vec<Ranked> {
-    let is_usual = |one: &Setting| USUAL.contains(&one.entry().info.id);
     let ways: [&dyn Fn(&Setting) -> bool; 2] = [&is_usual, &|one| !one.is_peer()];
     let best = ranked.first().copied();
     let is_level = |one: &Ranked| best.is_some_and(|best| goal.is_level(&one.1, &best.1));
