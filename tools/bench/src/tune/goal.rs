@@ -46,7 +46,8 @@ impl From<&Summary> for Measured {
 /// and go from run to run.
 type Criterion = (fn(&Measured) -> f64, f64);
 
-/// The least difference for which another queue than the usual one is chosen, or a larger capacity.
+/// The least difference for which another queue than the usual one is chosen, or another capacity
+/// than the recorded one.
 const LEVEL: f64 = 1.05;
 
 const TIME: fn(&Measured) -> f64 = |measured| measured.time;

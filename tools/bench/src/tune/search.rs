@@ -8,6 +8,7 @@ use corelane_report::{Choice, Failure, interrupt, name};
 
 use super::goal::{Goal, Measured};
 use crate::catalogue::Entry;
+use crate::kinds::TeamSize;
 use crate::params::Length;
 use crate::plan::{Cell, Plan};
 use crate::results::Results;
@@ -17,8 +18,8 @@ use crate::suite::wait::Strategy;
 
 /// A queue of byte records, which only measurements use for items.
 const BYTES: &str = "bbq-bytes";
-/// The queues that a program takes if others are no better.
-const USUAL: [&str; 4] = ["linering", "leased", "channel-local", "channel"];
+/// The channels that a program takes if others are no better.
+const CHANNELS: [&str; 2] = ["channel-local", "channel"];
 /// Queues and channels that go on to the second part, besides the best peer.
 const FINALISTS: usize = 3;
 /// Batches of the second part, besides the recorded one.
@@ -58,11 +59,6 @@ impl Setting {
             batch: self.batch,
             wait: self.candidate.is_queue().then(|| name(&self.strategy)),
         }
-    }
-
-    fn is(&self, other: &Self) -> bool {
-        let of = |one: &Self| (one.entry().info.id, one.capacity, one.batch, one.strategy);
-        of(self) == of(other)
     }
 }
 
@@ -131,10 +127,13 @@ impl Search {
         let second = self.compare(self.ways(&first), goal, &mut parts)?;
         let second = if second.is_empty() { first.clone() } else { second };
         let third = self.compare(self.capacities(&second), goal, &mut parts)?;
-        let last = if third.is_empty() { second.clone() } else { smallest_first(third, goal) };
+        let last = match third.is_empty() {
+            true => second.clone(),
+            false => recorded_first(third, goal, self.workload.capacity),
+        };
         let ours = |all: &[Ranked]| {
             let ours = all.iter().filter(|one| one.0.is_our_queue()).copied().collect();
-            usual_first(ours, goal).first().map(|one| one.0)
+            usual_first(ours, goal, self.workload.size()).first().map(|one| one.0)
         };
         let best = last[0].0;
         let goals = Goal::ALL.into_iter().filter_map(|goal| {
@@ -170,8 +169,12 @@ impl Search {
     /// The best queues, the usual one, the best queue of corelane and the best peer, with all batches
     /// and ways to wait.
     fn ways(&self, first: &[Ranked]) -> Vec<Setting> {
-        let others: [&dyn Fn(&Setting) -> bool; 3] =
-            [&|one| is_usual(one) && one.is_our_queue(), &Setting::is_our_queue, &Setting::is_peer];
+        let size = self.workload.size();
+        let others: [&dyn Fn(&Setting) -> bool; 3] = [
+            &|one| is_usual(one, size) && one.is_our_queue(),
+            &Setting::is_our_queue,
+            &Setting::is_peer,
+        ];
         let others = others.map(|is_it| first.iter().position(|(one, _)| is_it(one)));
         let mut finalists: Vec<_> = (0..first.len().min(FINALISTS)).collect();
         for at in others.into_iter().flatten() {
@@ -200,11 +203,10 @@ impl Search {
         let other = second.iter().find(|(one, _)| one.is_peer() != best.is_peer());
         let mut all = Vec::new();
         for setting in [Some(*best), other.map(|one| one.0)].into_iter().flatten() {
-            let fitting = CAPACITIES.into_iter().filter(|capacity| *capacity >= setting.batch);
-            let mut capacities: Vec<_> = fitting.chain([setting.capacity]).collect();
-            capacities.sort_unstable();
-            capacities.dedup();
-            all.extend(capacities.into_iter().map(|capacity| Setting { capacity, ..setting }));
+            let recorded = setting.capacity;
+            let is_other = |n: &usize| *n >= setting.batch && n.abs_diff(recorded) > recorded / 8;
+            let capacities = [recorded].into_iter().chain(CAPACITIES.into_iter().filter(is_other));
+            all.extend(capacities.map(|capacity| Setting { capacity, ..setting }));
         }
         all
     }
@@ -232,7 +234,7 @@ impl Search {
         parts.push(results.clone());
         let values: Vec<_> = measured.iter().map(|one| one.1).collect();
         let ranked = goal.ranked(&values).into_iter().map(|at| measured[at]).collect();
-        Ok(usual_first(ranked, goal))
+        Ok(usual_first(ranked, goal, self.workload.size()))
     }
 
     fn cell(&self, setting: &Setting) -> Cell {
@@ -243,14 +245,17 @@ impl Search {
     }
 }
 
-fn is_usual(setting: &Setting) -> bool {
-    USUAL.contains(&setting.entry().info.id)
+/// Whether a program takes it if others are no better.
+fn is_usual(setting: &Setting, size: TeamSize) -> bool {
+    let id = setting.entry().info.id;
+    let queue = if size == TeamSize::ONE { "linering" } else { "leased" };
+    id == queue || CHANNELS.contains(&id)
 }
 
 /// The best settings, of which one of the usual queue, or at least of corelane, comes first if it
 /// is about as good.
-fn usual_first(mut ranked: Vec<Ranked>, goal: Goal) -> Vec<Ranked> {
-    let ways: [&dyn Fn(&Setting) -> bool; 2] = [&is_usual, &|one| !one.is_peer()];
+fn usual_first(mut ranked: Vec<Ranked>, goal: Goal, size: TeamSize) -> Vec<Ranked> {
+    let ways: [&dyn Fn(&Setting) -> bool; 2] = [&|one| is_usual(one, size), &|one| !one.is_peer()];
     let best = ranked.first().copied();
     let is_level = |one: &Ranked| best.is_some_and(|best| goal.is_level(&one.1, &best.1));
     let first =
@@ -261,18 +266,16 @@ fn usual_first(mut ranked: Vec<Ranked>, goal: Goal) -> Vec<Ranked> {
     ranked
 }
 
-/// The best settings, of which one with a smaller capacity comes first if it is as good.
-fn smallest_first(mut ranked: Vec<Ranked>, goal: Goal) -> Vec<Ranked> {
+/// The best settings, of which the best one with the recorded capacity comes first if it is about as
+/// good: the program's bursts may need this capacity.
+fn recorded_first(mut ranked: Vec<Ranked>, goal: Goal, capacity: usize) -> Vec<Ranked> {
     let best = ranked[0];
-    let id = |one: &Ranked| one.0.entry().info.id;
-    let is_as_good = |one: &&Ranked| {
-        let is_smaller = id(one) == id(&best) && one.0.capacity < best.0.capacity;
-        is_smaller && goal.is_level(&one.1, &best.1)
+    let is_it = |one: &Ranked| {
+        let is_same = one.0.entry().info.id == best.0.entry().info.id;
+        is_same && one.0.capacity == capacity && goal.is_level(&one.1, &best.1)
     };
-    let smallest = ranked.iter().filter(is_as_good).min_by_key(|one| one.0.capacity);
-    if let Some(smallest) = smallest.copied() {
-        ranked.retain(|one| !one.0.is(&smallest.0));
-        ranked.insert(0, smallest);
+    if let Some(at) = ranked.iter().position(is_it) {
+        ranked[..=at].rotate_right(1);
     }
     ranked
 }

@@ -234,7 +234,7 @@ mod tests {
         assert!(recorded(&recorder).unwrap_err().contains("no calls of a producer"));
         (0..3).for_each(|n| tx.try_push(n).unwrap());
         assert!(recorded(&recorder).unwrap_err().contains("no calls of a consumer"));
-        (0..3).for_each(|_| drop(rx.try_pop()));
+        (0..3).for_each(|_| _ = rx.try_pop());
         assert_eq!(recorded(&recorder).expect("it is a workload").size(), TeamSize::ONE);
     }
 
