@@ -46,10 +46,6 @@ impl From<&Summary> for Measured {
 /// and go from run to run.
 type Criterion = (fn(&Measured) -> f64, f64);
 
-/// The least difference for which another queue than the usual one is chosen, or another capacity
-/// than the recorded one.
-const LEVEL: f64 = 1.05;
-
 const TIME: fn(&Measured) -> f64 = |measured| measured.time;
 const CPU: fn(&Measured) -> f64 = |measured| measured.cpu;
 const P99: fn(&Measured) -> f64 = |measured| measured.p99;
@@ -76,10 +72,11 @@ impl Goal {
         left.first().copied()
     }
 
-    /// Whether `a` is about as good as `b` in what counts first and second.
-    pub(super) fn is_level(self, a: &Measured, b: &Measured) -> bool {
+    /// Whether `a` is about as good as `b` in what counts first and second: up to `most` times the
+    /// value.
+    pub(super) fn is_level(self, a: &Measured, b: &Measured, most: f64) -> bool {
         let mut criteria = self.criteria().into_iter().take(2);
-        criteria.all(|(value, tolerance)| value(a) <= value(b) * tolerance.max(LEVEL))
+        criteria.all(|(value, tolerance)| value(a) <= value(b) * tolerance.max(most))
     }
 
     /// All of them, the best first.

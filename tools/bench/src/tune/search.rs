@@ -16,6 +16,9 @@ use crate::runner::run;
 use crate::suite::replay::{self, Candidate, Workload, candidates};
 use crate::suite::wait::Strategy;
 
+/// How many times the best value the usual queue and the recorded capacity may have to be chosen.
+const OTHER_QUEUE: f64 = 1.05;
+const OTHER_CAPACITY: f64 = 1.1;
 /// A queue of byte records, which only measurements use for items.
 const BYTES: &str = "bbq-bytes";
 /// The channels that a program takes if others are no better.
@@ -133,7 +136,8 @@ impl Search {
         };
         let ours = |all: &[Ranked]| {
             let ours = all.iter().filter(|one| one.0.is_our_queue()).copied().collect();
-            usual_first(ours, goal, self.workload.size()).first().map(|one| one.0)
+            let ours = usual_first(ours, goal, self.workload.size());
+            recorded_first(ours, goal, self.workload.capacity).first().map(|one| one.0)
         };
         let best = last[0].0;
         let goals = Goal::ALL.into_iter().filter_map(|goal| {
@@ -257,7 +261,8 @@ fn is_usual(setting: &Setting, size: TeamSize) -> bool {
 fn usual_first(mut ranked: Vec<Ranked>, goal: Goal, size: TeamSize) -> Vec<Ranked> {
     let ways: [&dyn Fn(&Setting) -> bool; 2] = [&|one| is_usual(one, size), &|one| !one.is_peer()];
     let best = ranked.first().copied();
-    let is_level = |one: &Ranked| best.is_some_and(|best| goal.is_level(&one.1, &best.1));
+    let is_level =
+        |one: &Ranked| best.is_some_and(|best| goal.is_level(&one.1, &best.1, OTHER_QUEUE));
     let first =
         ways.iter().find_map(|is_it| ranked.iter().position(|one| is_it(&one.0) && is_level(one)));
     if let Some(at) = first {
@@ -269,10 +274,10 @@ fn usual_first(mut ranked: Vec<Ranked>, goal: Goal, size: TeamSize) -> Vec<Ranke
 /// The best settings, of which the best one with the recorded capacity comes first if it is about as
 /// good: the program's bursts may need this capacity.
 fn recorded_first(mut ranked: Vec<Ranked>, goal: Goal, capacity: usize) -> Vec<Ranked> {
-    let best = ranked[0];
+    let Some(best) = ranked.first().copied() else { return ranked };
     let is_it = |one: &Ranked| {
         let is_same = one.0.entry().info.id == best.0.entry().info.id;
-        is_same && one.0.capacity == capacity && goal.is_level(&one.1, &best.1)
+        is_same && one.0.capacity == capacity && goal.is_level(&one.1, &best.1, OTHER_CAPACITY)
     };
     if let Some(at) = ranked.iter().position(is_it) {
         ranked[..=at].rotate_right(1);
