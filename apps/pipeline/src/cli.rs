@@ -32,8 +32,8 @@ pub(crate) struct Cli {
     #[arg(long)]
     pub(crate) live: bool,
 
-    /// The queue, batch, wait and capacity that `lane tune --save FILE` has chosen; options that are
-    /// given win [default: what it has chosen for this program's own workload].
+    /// The queue, capacity, batch and wait that `lane tune --save FILE` has chosen; options that are
+    /// given win [default: queue and capacity that it has chosen for this program's own workload].
     #[arg(long, value_name = "FILE")]
     pub(crate) tuned: Option<PathBuf>,
 
@@ -45,13 +45,13 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "NAME")]
     pub(crate) queue: Option<String>,
 
-    /// Packets that a stage takes at once, at most [default: as tuned, or the capacity if that is
-    /// less].
+    /// Packets that a stage takes at once, at most [default: 32 or as in --tuned, or the capacity if
+    /// that is less].
     #[arg(long, value_name = "N")]
     pub(crate) batch: Option<Positive>,
 
-    /// How a stage waits for packets, or for room [default: as tuned for files that are read at full
-    /// speed; adaptive where packets come at times of their own].
+    /// How a stage waits for packets, or for room [default: yield, or as in --tuned, for files that are
+    /// read at full speed; adaptive where packets come at times of their own].
     #[arg(long, value_enum)]
     pub(crate) wait: Option<Wait>,
 
@@ -74,6 +74,8 @@ pub(crate) struct Cli {
     pub(crate) speed: Speed,
 }
 
+/// The batch with which `lane bench pipeline` is fastest.
+const BATCH: usize = 32;
 /// What `lane tune` has chosen for the workload of this program.
 const TUNED: &str = include_str!("../tuned.json");
 
@@ -124,7 +126,10 @@ impl Cli {
     pub(crate) fn choice(&self) -> Result<Choice, Failure> {
         match &self.tuned {
             Some(path) => Choice::read(path),
-            None => Choice::parse(TUNED).map_err(Failure::Run),
+            // The batch and the wait depend on all stages together.
+            None => Choice::parse(TUNED)
+                .map(|choice| Choice { batch: BATCH, wait: Some("yield".into()), ..choice })
+                .map_err(Failure::Run),
         }
     }
 

@@ -50,7 +50,7 @@ struct Cli {
     listen: Option<String>,
 
     /// The rings, their capacity and the batch that `lane tune --save FILE` has chosen; options that
-    /// are given win [default: what it has chosen for this program's own workload].
+    /// are given win [default: rings and capacity that it has chosen for this program's own workload].
     #[arg(long, value_name = "FILE")]
     tuned: Option<PathBuf>,
 
@@ -66,7 +66,7 @@ struct Cli {
     #[arg(long, value_name = "N")]
     capacity: Option<Positive>,
 
-    /// Most packets that the switch pulls from a port in one go [default: as tuned].
+    /// Most packets that the switch pulls from a port in one go [default: 32, or as in --tuned].
     #[arg(long, value_name = "N")]
     batch: Option<Positive>,
 
@@ -173,13 +173,16 @@ fn carry_out(cli: &Cli) -> Result<ExitCode, Failure> {
     }
 }
 
+/// Packets that the switch pulls from a port in one go.
+const BATCH: usize = 32;
 /// What `lane tune` has chosen for the workload of this program.
 const TUNED: &str = include_str!("../tuned.json");
 
 fn switch(cli: &Cli) -> Result<ExitCode, Failure> {
     let tuned = match &cli.tuned {
         Some(path) => Choice::read(path)?,
-        None => Choice::parse(TUNED).map_err(Failure::Run)?,
+        // The batch is for all ports together.
+        None => Choice { batch: BATCH, ..Choice::parse(TUNED).map_err(Failure::Run)? },
     };
     let ring = Ring::find(cli.queue.as_ref().unwrap_or(&tuned.queue))?;
     let capacity = cli.capacity.map_or(tuned.capacity, |capacity| capacity.0);

@@ -110,8 +110,8 @@ mod tests {
         assert_eq!(Goal::Latency.best(&[]), None);
         let other = measured(104.0, 900.0, 94.0);
         assert!(
-            Goal::Throughput.is_level(&other, &sleeps)
-                && !Goal::Throughput.is_level(&spins, &sleeps)
+            Goal::Throughput.is_level(&other, &sleeps, 1.05)
+                && !Goal::Throughput.is_level(&spins, &sleeps, 1.05)
         );
     }
 }
