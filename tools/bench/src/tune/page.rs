@@ -1,6 +1,6 @@
 //! What `lane tune` says.
 
-use corelane_report::{Block, Document, Media, Row, Table, name, short, times};
+use corelane_report::{Block, Document, Media, Row, Table, name, ratio, short};
 
 use super::code;
 use super::goal::{Goal, Measured};
@@ -65,24 +65,23 @@ pub(super) fn reason(outcome: &Outcome, goal: Goal) -> String {
         let other = if best.is_peer() { "best queue of corelane" } else { "best peer" };
         text += &format!(" The {other}, {}.", margin(peer, &of_best.1));
     }
-    if let Some((next, of_best)) = other(&|one| one.entry().info.id != id) {
-        if next.0.is_peer() == best.is_peer() {
-            text += &format!(" The next queue, {}.", margin(next, &of_best.1));
-        }
+    let is_next = |one: &Setting| one.entry().info.id != id && one.is_peer() == best.is_peer();
+    if let Some((next, of_best)) = other(&is_next) {
+        text += &format!(" The next queue, {}.", margin(next, &of_best.1));
     }
     text
 }
 
 /// How a setting differs from the best one.
 fn margin((one, measured): &Ranked, best: &Measured) -> String {
-    let times = |of: fn(&Measured) -> f64, what| {
+    let part = |of: fn(&Measured) -> f64, what| {
         let (it, best) = (of(measured), of(best));
-        (best > 0.0).then(|| format!("{} the {what}", times(it / best)))
+        (best > 0.0).then(|| format!("{} the {what}", ratio(it / best)))
     };
     let parts = [
-        times(|one| one.time, "time"),
-        times(|one| one.p99, "p99 latency"),
-        times(|one| one.cpu, "processor time"),
+        part(|one| one.time, "time"),
+        part(|one| one.p99, "p99 latency"),
+        part(|one| one.cpu, "processor time"),
     ];
     let parts: Vec<_> = parts.into_iter().flatten().collect();
     format!("{}, takes {}", words_of_way(one), parts.join(", "))
