@@ -283,7 +283,7 @@ fn no_memory_for_a_queue() {
 }
 
 /// Ids of the queues that can say full at exactly the number of items asked for.
-const EXACT: [&str; 7] = ["lq", "llq", "blq", "ring", "ring-rts", "ring-hts", "locked"];
+const EXACT: [&str; 8] = ["lq", "llq", "blq", "ring", "ring-rts", "ring-hts", "msq-pool", "locked"];
 
 /// If the queue can be exact: checks that it is full at exactly the number of items asked for, at
 /// every offset. Otherwise: checks that it refuses to be exact.
