@@ -44,11 +44,17 @@ fn a_workload_is_replayed_in_all_ways_that_are_asked_for() {
 #[test]
 fn the_choice_is_told_with_its_reason_and_its_line_of_rust() {
     let (_directory, path) = workload(1, 1);
-    let args = format!("tune {} --rounds 1", text(&path));
-    let printed = printed(&args);
-    for word in ["Take ", "ns an item", "The best ", "let (", "1 producer, 1 consumer", "p99 ns"] {
-        assert!(printed.contains(word), "no {word} in {printed}");
+    let told = |args: &str| {
+        // A terminal breaks lines.
+        let words = printed(&format!("tune {} --rounds 1 {args}", text(&path)));
+        words.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let beside_peers = told("");
+    for word in ["Take ", "ns an item", "The best ", "1 producer, 1 consumer", "p99 ns"] {
+        assert!(beside_peers.contains(word), "no {word} in {beside_peers}");
     }
+    let ours = told("--no-peers");
+    assert!(ours.contains("let (") && ours.contains("corelane::"), "{ours}");
 }
 
 #[test]
