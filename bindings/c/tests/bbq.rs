@@ -35,12 +35,12 @@ fn pop(rx: &mut BbqConsumer) -> Result<usize, Status> {
 }
 
 fn push_slice(tx: &mut BbqProducer, items: &[*mut c_void]) -> usize {
-    // SAFETY: an item is a pointer, and the slice has so many.
+    // SAFETY: an item is a pointer, and the slice has as many as the call is told.
     unsafe { corelane_bbq_push_slice(Some(tx), items.as_ptr().cast(), items.len()) }
 }
 
 fn pop_slice(rx: &mut BbqConsumer, into: &mut [*mut c_void]) -> usize {
-    // SAFETY: an item is a pointer, and the slice has so many places.
+    // SAFETY: an item is a pointer, and the slice has as many places as the call is told.
     unsafe { corelane_bbq_pop_slice(Some(rx), into.as_mut_ptr().cast(), into.len()) }
 }
 

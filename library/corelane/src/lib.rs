@@ -206,7 +206,7 @@ pub mod steal;
 mod unwind;
 #[cfg(feature = "std")]
 pub mod wait;
-#[cfg(all(feature = "std", not(any(feature = "loom", feature = "sim"))))]
+#[cfg(feature = "std")]
 pub mod workload;
 
 pub use queue::{

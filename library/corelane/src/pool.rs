@@ -21,7 +21,7 @@ impl Names {
         Self { mask: (last as u64 + 2).next_power_of_two() - 1 }
     }
 
-    /// For indices of so many bits.
+    /// For indices of `bits` bits.
     pub(crate) const fn of_bits(bits: u32) -> Self {
         Self { mask: (1 << bits) - 1 }
     }

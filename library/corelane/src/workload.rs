@@ -29,14 +29,15 @@
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::fmt;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::memory::{ProcessorUse, processor_use};
 use crate::queue::{self, TryPopError, TryPushError, answered_by, handles};
+pub use crate::region::Side;
 
 /// Calls that are kept of each handle: its last ones.
 const KEPT: usize = 1 << 16;
@@ -57,15 +58,6 @@ struct Shared {
 }
 
 type Calls = VecDeque<Call>;
-
-/// A side of a queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
-    /// The side that pushes or sends.
-    Producer,
-    /// The side that pops or receives.
-    Consumer,
-}
 
 /// A call that moved items.
 #[derive(Debug, Clone, Copy)]
@@ -124,7 +116,7 @@ impl Recorder {
         }
     }
 
-    /// Writes what was seen so far into a file, for `lane tune`.
+    /// Writes the kept calls into a file, for `lane tune`.
     ///
     /// # Errors
     ///
@@ -154,15 +146,6 @@ impl Recorder {
             }
         }
         Ok(())
-    }
-}
-
-impl fmt::Display for Side {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Producer => "producer",
-            Self::Consumer => "consumer",
-        })
     }
 }
 
@@ -198,17 +181,8 @@ pub struct Probe {
     /// When the call began that has not moved items yet.
     begun: Option<Instant>,
     /// The last look at what the thread has taken of its processor, and the time of calls since then.
-    last: Option<Look>,
+    last: Option<(Instant, ProcessorUse)>,
     in_calls: Duration,
-}
-
-/// What a thread had taken of its processor at a time.
-#[derive(Debug, Clone, Copy)]
-struct Look {
-    at: Instant,
-    busy: Duration,
-    /// How often it had slept.
-    sleeps: u64,
 }
 
 impl Probe {
@@ -257,13 +231,16 @@ impl Probe {
     /// The parts of a long time in which the thread was busy, and asleep. In the rest other threads
     /// had its processor.
     fn parts(&mut self, own: Duration) -> (Duration, Duration) {
-        let Some(look) = look() else { return (Duration::ZERO, own) };
+        let Some(used) = processor_use() else { return (Duration::ZERO, own) };
+        let now = Instant::now();
         let in_calls = core::mem::take(&mut self.in_calls);
         // Without a look before it is taken for busy.
-        let Some(last) = self.last.replace(look) else { return (own, Duration::ZERO) };
-        let away = (look.at - last.at).saturating_sub(look.busy.saturating_sub(last.busy));
+        let Some((then, before)) = self.last.replace((now, used)) else {
+            return (own, Duration::ZERO);
+        };
+        let away = (now - then).saturating_sub(used.busy.saturating_sub(before.busy));
         let away = away.saturating_sub(in_calls).min(own);
-        let has_slept = look.sleeps > last.sleeps;
+        let has_slept = used.sleeps > before.sleeps;
         (own - away, if has_slept { away } else { Duration::ZERO })
     }
 
@@ -271,29 +248,6 @@ impl Probe {
     fn again(&self) -> Self {
         self.recorder.probe(self.side)
     }
-}
-
-/// What this thread has taken of its processor so far. Only on Linux.
-#[cfg(target_os = "linux")]
-fn look() -> Option<Look> {
-    let mut usage = core::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the call writes no more than a `rusage`, and zeros are one, too.
-    let usage = unsafe {
-        let failed = libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
-        (failed == 0).then(|| usage.assume_init())?
-    };
-    let time = |time: libc::timeval| {
-        let us = u64::try_from(time.tv_usec).unwrap_or_default();
-        Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or_default())
-            + Duration::from_micros(us)
-    };
-    let busy = time(usage.ru_utime) + time(usage.ru_stime);
-    Some(Look { at: Instant::now(), busy, sleeps: u64::try_from(usage.ru_nvcsw).ok()? })
-}
-
-#[cfg(not(target_os = "linux"))]
-fn look() -> Option<Look> {
-    None
 }
 
 /// A sending side that is watched: from [`Recorder::pair`].
@@ -463,8 +417,8 @@ mod tests {
         let mut probe = recorder.probe(Side::Producer);
         let long = Duration::from_millis(20);
         let work = || {
-            let begin = look().map(|look| look.busy).unwrap_or_default();
-            while look().is_some_and(|look| look.busy - begin < long) {}
+            let begin = processor_use().map(|used| used.busy).unwrap_or_default();
+            while processor_use().is_some_and(|used| used.busy - begin < long) {}
         };
         let own: [&dyn Fn(); 4] = [&|| (), &work, &|| std::thread::sleep(long), &work];
         own.iter().for_each(|own| {

@@ -393,6 +393,11 @@ pub(crate) fn timed_yield() -> Duration {
     Duration::ZERO
 }
 
+/// Not known. A model has no processors.
+pub(crate) fn processor_use() -> Option<super::ProcessorUse> {
+    None
+}
+
 /// The number of calls so far: a model has no time.
 #[cfg(feature = "literature")]
 pub(crate) fn time() -> u64 {

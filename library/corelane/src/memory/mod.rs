@@ -38,6 +38,15 @@ pub use sim::*;
 
 pub use core::sync::atomic::Ordering;
 
+/// What a thread has taken of its processor.
+#[cfg(feature = "std")]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ProcessorUse {
+    pub(crate) busy: core::time::Duration,
+    /// How often the thread has slept.
+    pub(crate) sleeps: u64,
+}
+
 /// A limit of an algorithm: `usual`, or `in_models` in models, where each step costs executions.
 pub(crate) const fn limit(usual: u64, in_models: u64) -> u64 {
     if cfg!(feature = "loom") { in_models } else { usual }

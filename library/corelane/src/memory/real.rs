@@ -392,7 +392,7 @@ pub(crate) fn time() -> u64 {
 }
 
 #[cfg(feature = "std")]
-pub(crate) use threads::{Parker, nap, timed_yield, yield_now};
+pub(crate) use threads::{Parker, nap, processor_use, timed_yield, yield_now};
 
 /// Threads that sleep.
 #[cfg(feature = "std")]
@@ -403,6 +403,8 @@ mod threads {
     use std::thread::{self, Thread};
     use std::time::{Duration, Instant};
 
+    use crate::memory::ProcessorUse;
+
     pub(crate) use std::thread::yield_now;
 
     /// Lets other threads run. Returns for how long.
@@ -410,6 +412,29 @@ mod threads {
         let begin = Instant::now();
         yield_now();
         begin.elapsed()
+    }
+
+    /// What this thread has taken of its processor until now. Only on Linux.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn processor_use() -> Option<ProcessorUse> {
+        let mut usage = core::mem::MaybeUninit::<libc::rusage>::zeroed();
+        // SAFETY: the call writes no more than a `rusage`, and zeros are one, too.
+        let usage = unsafe {
+            let failed = libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
+            (failed == 0).then(|| usage.assume_init())?
+        };
+        let time = |time: libc::timeval| {
+            let us = u64::try_from(time.tv_usec).unwrap_or_default();
+            Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or_default())
+                + Duration::from_micros(us)
+        };
+        let busy = time(usage.ru_utime) + time(usage.ru_stime);
+        Some(ProcessorUse { busy, sleeps: u64::try_from(usage.ru_nvcsw).ok()? })
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn processor_use() -> Option<ProcessorUse> {
+        None
     }
 
     /// Sleeps for a millisecond. `false` in worlds without a clock.

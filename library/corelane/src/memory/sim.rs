@@ -517,6 +517,11 @@ pub(crate) fn timed_yield() -> Duration {
     Duration::ZERO
 }
 
+/// Not known. The host's processors are not those of the simulated machine.
+pub(crate) fn processor_use() -> Option<super::ProcessorUse> {
+    None
+}
+
 /// The time of the calling thread's core.
 #[cfg(feature = "literature")]
 pub(crate) fn time() -> u64 {

@@ -67,6 +67,15 @@ pub enum Side {
     Consumer,
 }
 
+impl core::fmt::Display for Side {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::Producer => "producer",
+            Self::Consumer => "consumer",
+        })
+    }
+}
+
 impl Side {
     /// The other side.
     #[inline]

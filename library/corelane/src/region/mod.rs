@@ -22,6 +22,7 @@ mod slots;
 
 pub(crate) use alloc::{no_memory, try_box, try_empty_box};
 pub(crate) use counted::Counted;
+pub use end::Side;
 pub(crate) use end::{End, ends, most_slots, slots_for, slots_up_to};
 pub(crate) use lend::LendableSlots;
 pub(crate) use presence::MOST_ENDS;

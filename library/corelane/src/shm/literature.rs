@@ -96,7 +96,7 @@ pub trait Placed<T> {
     /// A receiving handle.
     type Consumer: queue::Consumer<Item = T>;
 
-    /// What a queue for so many items consists of.
+    /// The parts of a queue for `capacity` items.
     fn shape(capacity: usize) -> Result<Shape<Self, T>, CapacityError>;
 
     /// The shared part of an empty queue.

@@ -215,15 +215,6 @@ macro_rules! watches {
 
 watches!(Subscriber Reader);
 
-impl fmt::Display for Side {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Producer => "producer",
-            Self::Consumer => "consumer",
-        })
-    }
-}
-
 /// The state of the process on the other side, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peer {

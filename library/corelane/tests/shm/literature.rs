@@ -133,7 +133,7 @@ fn take_all<Q: Kind>(rx: &mut Rx<Q>) -> Vec<(u32, u32)> {
     items
 }
 
-/// Checks that all items of each of so many producers are there, once.
+/// Checks that all items of each producer are there, once.
 fn check(mut items: Vec<(u32, u32)>, producers: usize) {
     items.sort_unstable();
     let len = items.len();

@@ -107,7 +107,7 @@ impl<T: Copy> Owner<T> {
 
     #[inline(always)]
     fn push_slice(&self, items: &[T]) -> usize {
-        // SAFETY: the items are as large as pointers, and there are so many. The ring lives.
+        // SAFETY: the items are as large as pointers, and their number is passed. The ring lives.
         unsafe {
             corelane_rte_ring_push_slice(self.0, items.as_ptr().cast(), count(items)) as usize
         }
@@ -126,8 +126,8 @@ impl<T: Copy> Owner<T> {
     #[inline(always)]
     fn pop_slice(&self, into: &mut [T]) -> usize {
         let n = count(into);
-        // SAFETY: the places are as large as pointers, and there are so many. The ring lives. What
-        // it gives was pushed as `T`s.
+        // SAFETY: the places are as large as pointers, and their number is passed. The ring lives.
+        // What it gives was pushed as `T`s.
         unsafe { corelane_rte_ring_pop_slice(self.0, into.as_mut_ptr().cast(), n) as usize }
     }
 }

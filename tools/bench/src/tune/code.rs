@@ -1,6 +1,6 @@
 //! The line of Rust that makes what is recommended.
 
-use super::search::Setting;
+use super::search::Variant;
 use crate::calls::call;
 use crate::catalogue::EntryKind;
 use crate::suite::wait::Strategy;
@@ -23,8 +23,8 @@ const PEERS: &[(&str, &str, &str)] = &[
 ];
 
 /// The line to write, with a comment on batches.
-pub(super) fn of(setting: &Setting) -> String {
-    let (entry, capacity) = (setting.entry(), setting.capacity);
+pub(super) fn of(variant: &Variant) -> String {
+    let (entry, capacity) = (variant.entry(), variant.capacity);
     let id = entry.info.id;
     let code = match &entry.kind {
         EntryKind::Peer { package, version } => match PEERS.iter().find(|(peer, ..)| *peer == id) {
@@ -33,16 +33,16 @@ pub(super) fn of(setting: &Setting) -> String {
             }
             None => format!("// {id} of {package} {version}, for {capacity} items"),
         },
-        EntryKind::Ours { .. } => ours(setting),
+        EntryKind::Ours { .. } => ours(variant),
     };
-    match setting.batch {
+    match variant.batch {
         1 => code,
         n => format!("{code}\n// up to {n} items a call: push_slice, pop_slice"),
     }
 }
 
-fn ours(setting: &Setting) -> String {
-    let (entry, capacity) = (setting.entry(), setting.capacity);
+fn ours(variant: &Variant) -> String {
+    let (entry, capacity) = (variant.entry(), variant.capacity);
     match entry.info.id {
         "channel" => format!("let (tx, rx) = corelane::channel::bounded::<T>({capacity});"),
         "channel-local" => format!(
@@ -51,7 +51,7 @@ fn ours(setting: &Setting) -> String {
         id => {
             let queue = format!("corelane::{}::<T>({capacity})?", call(id, entry.module));
             let pair = format!("let (mut tx, mut rx) = corelane::wait::pair({queue});");
-            match setting.strategy {
+            match variant.strategy {
                 Strategy::Adaptive => pair,
                 other => {
                     let way = format!("corelane::wait::Strategy::{other:?}");

@@ -19,7 +19,7 @@ pub enum Goal {
 
 /// What is measured of a setting.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Measured {
+pub(super) struct Values {
     /// Nanoseconds of the run for an item.
     pub(super) time: f64,
     pub(super) p50: f64,
@@ -28,7 +28,7 @@ pub(super) struct Measured {
     pub(super) cpu: f64,
 }
 
-impl From<&Summary> for Measured {
+impl From<&Summary> for Values {
     fn from(summary: &Summary) -> Self {
         let latency = |of: fn(&crate::sample::Latency) -> u64| {
             summary.latency_ns.as_ref().map_or(0.0, |latency| of(latency) as f64)
@@ -44,11 +44,11 @@ impl From<&Summary> for Measured {
 
 /// A value that counts, and how much more than the least is as good: differences below that come
 /// and go from run to run.
-type Criterion = (fn(&Measured) -> f64, f64);
+type Criterion = (fn(&Values) -> f64, f64);
 
-const TIME: fn(&Measured) -> f64 = |measured| measured.time;
-const CPU: fn(&Measured) -> f64 = |measured| measured.cpu;
-const P99: fn(&Measured) -> f64 = |measured| measured.p99;
+const TIME: fn(&Values) -> f64 = |measured| measured.time;
+const CPU: fn(&Values) -> f64 = |measured| measured.cpu;
+const P99: fn(&Values) -> f64 = |measured| measured.p99;
 
 impl Goal {
     pub(super) const ALL: [Self; 3] = [Self::Throughput, Self::Latency, Self::Cpu];
@@ -63,7 +63,7 @@ impl Goal {
     }
 
     /// The best of several, by their places.
-    pub(super) fn best(self, all: &[Measured]) -> Option<usize> {
+    pub(super) fn best(self, all: &[Values]) -> Option<usize> {
         let mut left: Vec<_> = (0..all.len()).collect();
         for (value, tolerance) in self.criteria() {
             let least = left.iter().map(|at| value(&all[*at])).fold(f64::INFINITY, f64::min);
@@ -74,13 +74,13 @@ impl Goal {
 
     /// Whether `a` is about as good as `b` in what counts first and second: up to `most` times the
     /// value.
-    pub(super) fn is_level(self, a: &Measured, b: &Measured, most: f64) -> bool {
+    pub(super) fn is_level(self, a: &Values, b: &Values, most: f64) -> bool {
         let mut criteria = self.criteria().into_iter().take(2);
         criteria.all(|(value, tolerance)| value(a) <= value(b) * tolerance.max(most))
     }
 
     /// All of them, the best first.
-    pub(super) fn ranked(self, all: &[Measured]) -> Vec<usize> {
+    pub(super) fn ranked(self, all: &[Values]) -> Vec<usize> {
         let mut left: Vec<_> = (0..all.len()).collect();
         let mut ranked = Vec::new();
         loop {
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn what_keeps_up_is_chosen_by_the_goal() {
-        let measured = |time, p99, cpu| Measured { time, p50: p99 / 2.0, p99, cpu };
+        let measured = |time, p99, cpu| Values { time, p50: p99 / 2.0, p99, cpu };
         let spins = measured(100.0, 200.0, 200.0);
         let sleeps = measured(101.0, 9000.0, 90.0);
         let slow = measured(150.0, 150.0, 50.0);

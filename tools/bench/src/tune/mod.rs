@@ -96,7 +96,7 @@ impl TuneArgs {
     ///
     /// # Errors
     ///
-    /// If the file holds no workload, or no queue can have so many threads.
+    /// If the file holds no workload, or no queue can have its threads.
     pub fn prepare(&self) -> Result<Tuning, Failure> {
         let workload = Arc::new(Workload::read(&self.of).map_err(Failure::Usage)?);
         let cores = cores::pair(self.of.cores)?;
@@ -126,17 +126,17 @@ impl Tuning {
     ///
     /// If a queue of corelane is broken, or a file can't be written.
     pub fn run(self) -> Result<bool, Failure> {
-        let Self { goal, workload, search, save, mut files } = self;
+        let workload = self.summary();
+        let Self { goal, search, save, mut files, .. } = self;
         let Some(outcome) = search.run(goal)? else { return Ok(false) };
-        let workload = format!("{}: {}", workload.name, workload.summary());
         let document = page::document(&outcome, &workload, goal);
         let advice = Advice {
             workload,
             goal,
-            choice: outcome.best.choice(),
+            choice: outcome.best().choice(),
             ours: outcome.ours.choice(),
             reason: page::reason(&outcome, goal),
-            code: code::of(&outcome.best),
+            code: code::of(outcome.best()),
         };
         if let Some(mut sink) = save {
             let text = serde_json::to_string_pretty(&advice).expect("it is plain data");

@@ -3,8 +3,8 @@
 use corelane_report::{Block, Document, Media, Row, Table, name, ratio, short};
 
 use super::code;
-use super::goal::{Goal, Measured};
-use super::search::{Outcome, Ranked, Setting};
+use super::goal::{Goal, Values};
+use super::search::{Outcome, Ranked, Variant};
 
 /// Rows of a table.
 const SHOWN: usize = 12;
@@ -13,13 +13,13 @@ pub(super) fn document(outcome: &Outcome, workload: &str, goal: Goal) -> Documen
     let mut document = Document::new("corelane: which queue for this workload", "Which queue?");
     document.fact(Media::SCREENS, "Workload", workload);
     document.summary.push(Block::Paragraph(reason(outcome, goal)));
-    document.summary.push(Block::Code(code::of(&outcome.best)));
-    if outcome.best.is_peer() {
+    document.summary.push(Block::Code(code::of(outcome.best())));
+    if outcome.best().is_peer() {
         let text = format!("Of corelane take {}:", words(&outcome.ours));
         document.summary.extend([Block::Paragraph(text), Block::Code(code::of(&outcome.ours))]);
     }
     let others = outcome.goals.iter().filter(|(other, (one, _))| {
-        *other != goal && words_of_way(one) != words_of_way(&outcome.best)
+        *other != goal && words_of_way(one) != words_of_way(outcome.best())
     });
     document.summary.extend(others.map(|(other, (one, measured))| {
         let (other, way, values) = (name(other), words_of_way(one), values(measured));
@@ -51,7 +51,7 @@ pub(super) fn reason(outcome: &Outcome, goal: Goal) -> String {
         Goal::Latency => " It is chosen by its p99 latency.".to_owned(),
         Goal::Cpu => " It is chosen by its processor time.".to_owned(),
     };
-    let other = |is_other: &dyn Fn(&Setting) -> bool| {
+    let other = |is_other: &dyn Fn(&Variant) -> bool| {
         let all = [&outcome.last, &outcome.first].map(|all| {
             // Values of the same part are compared.
             let of_best =
@@ -65,7 +65,7 @@ pub(super) fn reason(outcome: &Outcome, goal: Goal) -> String {
         let other = if best.is_peer() { "best queue of corelane" } else { "best peer" };
         text += &format!(" The {other}, {}.", margin(peer, &of_best.1));
     }
-    let is_next = |one: &Setting| one.entry().info.id != id && one.is_peer() == best.is_peer();
+    let is_next = |one: &Variant| one.entry().info.id != id && one.is_peer() == best.is_peer();
     if let Some((next, of_best)) = other(&is_next) {
         text += &format!(" The next queue, {}.", margin(next, &of_best.1));
     }
@@ -73,8 +73,8 @@ pub(super) fn reason(outcome: &Outcome, goal: Goal) -> String {
 }
 
 /// How a setting differs from the best one.
-fn margin((one, measured): &Ranked, best: &Measured) -> String {
-    let part = |of: fn(&Measured) -> f64, what| {
+fn margin((one, measured): &Ranked, best: &Values) -> String {
+    let part = |of: fn(&Values) -> f64, what| {
         let (it, best) = (of(measured), of(best));
         (best > 0.0).then(|| format!("{} the {what}", ratio(it / best)))
     };
@@ -88,24 +88,24 @@ fn margin((one, measured): &Ranked, best: &Measured) -> String {
 }
 
 /// A setting in words.
-fn words(setting: &Setting) -> String {
-    format!("{}, capacity {}", words_of_way(setting), setting.capacity)
+fn words(variant: &Variant) -> String {
+    format!("{}, capacity {}", words_of_way(variant), variant.capacity)
 }
 
 /// The same without the capacity.
-fn words_of_way(setting: &Setting) -> String {
-    let id = setting.entry().info.id;
-    let batch = match setting.batch {
+fn words_of_way(variant: &Variant) -> String {
+    let id = variant.entry().info.id;
+    let batch = match variant.batch {
         1 => "one item a call".to_owned(),
         n => format!("batches of {n}"),
     };
-    match setting.candidate.is_queue() {
-        true => format!("{id}, {batch}, {} wait", name(&setting.strategy)),
+    match variant.candidate.is_queue() {
+        true => format!("{id}, {batch}, {} wait", name(&variant.strategy)),
         false => format!("{id}, a channel"),
     }
 }
 
-fn values(Measured { time, p50, p99, cpu }: &Measured) -> String {
+fn values(Values { time, p50, p99, cpu }: &Values) -> String {
     let cpu =
         if *cpu > 0.0 { format!(", {} ns of processor time", short(*cpu)) } else { String::new() };
     format!("{} ns an item, latency {} ns (p99 {}){cpu}", short(*time), short(*p50), short(*p99))
@@ -114,15 +114,15 @@ fn values(Measured { time, p50, p99, cpu }: &Measured) -> String {
 fn table(all: &[Ranked]) -> Table {
     let headings = ["queue", "wait", "batch", "capacity", "ns/item", "p50 ns", "p99 ns", "cpu ns"];
     let mut table = Table::new(headings);
-    for (setting, Measured { time, p50, p99, cpu }) in all.iter().take(SHOWN) {
-        let wait = match setting.candidate.is_queue() {
-            true => name(&setting.strategy),
+    for (variant, Values { time, p50, p99, cpu }) in all.iter().take(SHOWN) {
+        let wait = match variant.candidate.is_queue() {
+            true => name(&variant.strategy),
             false => "its own".into(),
         };
-        let mut cells = vec![setting.entry().info.id.to_owned(), wait];
-        cells.extend([setting.batch, setting.capacity].map(|n| n.to_string()));
+        let mut cells = vec![variant.entry().info.id.to_owned(), wait];
+        cells.extend([variant.batch, variant.capacity].map(|n| n.to_string()));
         cells.extend([time, p50, p99, cpu].map(|value| short(*value)));
-        table.rows.push(Row { cells, is_quiet: setting.is_peer() });
+        table.rows.push(Row { cells, is_quiet: variant.is_peer() });
     }
     table
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use core_affinity::CoreId;
 use corelane_report::{Choice, Failure, interrupt, name};
 
-use super::goal::{Goal, Measured};
+use super::goal::{Goal, Values};
 use crate::catalogue::Entry;
 use crate::kinds::TeamSize;
 use crate::params::Length;
@@ -22,7 +22,7 @@ const OTHER_CAPACITY: f64 = 1.1;
 /// A queue of byte records, which only measurements use for items.
 const BYTES: &str = "bbq-bytes";
 /// The channels that a program takes if others are no better.
-const CHANNELS: [&str; 2] = ["channel-local", "channel"];
+const USUAL_CHANNELS: [&str; 2] = ["channel-local", "channel"];
 /// Queues and channels that go on to the second part, besides the best peer.
 const FINALISTS: usize = 3;
 /// Batches of the second part, besides the recorded one.
@@ -30,16 +30,16 @@ const BATCHES: [usize; 3] = [1, 8, 32];
 /// Capacities of the third part, besides the recorded one.
 const CAPACITIES: [usize; 5] = [16, 64, 256, 1024, 4096];
 
-/// A setting.
+/// A queue, and how it is used.
 #[derive(Clone, Copy)]
-pub(super) struct Setting {
+pub(super) struct Variant {
     pub(super) candidate: Candidate,
     pub(super) capacity: usize,
     pub(super) batch: usize,
     pub(super) strategy: Strategy,
 }
 
-impl Setting {
+impl Variant {
     pub(super) fn entry(&self) -> &'static Entry {
         self.candidate.entry()
     }
@@ -65,21 +65,26 @@ impl Setting {
     }
 }
 
-/// A setting, and what was measured of it.
-pub(super) type Ranked = (Setting, Measured);
+/// A variant, and what was measured of it.
+pub(super) type Ranked = (Variant, Values);
 
 /// What a search has found.
 pub(super) struct Outcome {
-    pub(super) best: Setting,
     /// The best queue of corelane, which is no channel.
-    pub(super) ours: Setting,
+    pub(super) ours: Variant,
     /// The best setting of each goal, of those that were measured together.
     pub(super) goals: Vec<(Goal, Ranked)>,
-    /// Those that were measured together with the best one, the best first.
+    /// Those that were measured together with the best one, the best first. There is at least one.
     pub(super) last: Vec<Ranked>,
     /// All queues, as they were measured first, the best first.
     pub(super) first: Vec<Ranked>,
     pub(super) parts: Vec<Results>,
+}
+
+impl Outcome {
+    pub(super) fn best(&self) -> &Variant {
+        &self.last[0].0
+    }
 }
 
 /// What is searched.
@@ -115,9 +120,9 @@ impl Search {
 
     /// About how long it takes.
     pub(super) fn time(&self) -> Duration {
-        let settings = self.candidates.len() + (FINALISTS + 2) * 10 + 2 * CAPACITIES.len();
+        let variants = self.candidates.len() + (FINALISTS + 2) * 10 + 2 * CAPACITIES.len();
         let each = Length::Time(self.workload.length()).time();
-        each.saturating_mul((settings * self.rounds) as u32)
+        each.saturating_mul((variants * self.rounds) as u32)
     }
 
     /// `None` if the run was interrupted before anything was compared.
@@ -139,14 +144,12 @@ impl Search {
             let ours = usual_first(ours, goal, self.workload.size());
             recorded_first(ours, goal, self.workload.capacity).first().map(|one| one.0)
         };
-        let best = last[0].0;
         let goals = Goal::ALL.into_iter().filter_map(|goal| {
             let measured: Vec<_> = second.iter().map(|one| one.1).collect();
             Some((goal, second[goal.best(&measured)?]))
         });
         Ok(Some(Outcome {
-            best,
-            ours: ours(&last).or(ours(&second)).or(ours(&first)).unwrap_or(best),
+            ours: ours(&last).or(ours(&second)).or(ours(&first)).unwrap_or(last[0].0),
             goals: goals.collect(),
             last,
             first,
@@ -155,29 +158,24 @@ impl Search {
     }
 
     /// All queues as the program uses its queue now.
-    fn queues(&self) -> Vec<Setting> {
+    fn queues(&self) -> Vec<Variant> {
         let (capacity, batch) = (self.workload.capacity, self.workload.batch());
-        let setting = |candidate: &Candidate| {
-            let strategies = candidate.strategies();
-            let yields = strategies.iter().find(|way| **way == Strategy::Yield);
-            let strategy = match candidate.entry().is_peer() {
-                true => *yields.unwrap_or(&strategies[0]),
-                false => strategies[0],
-            };
+        let variant = |candidate: &Candidate| {
+            let strategy = candidate.strategies()[0];
             let batch = if candidate.is_queue() { batch.min(capacity) } else { 1 };
-            Setting { candidate: *candidate, capacity, batch, strategy }
+            Variant { candidate: *candidate, capacity, batch, strategy }
         };
-        self.candidates.iter().map(setting).collect()
+        self.candidates.iter().map(variant).collect()
     }
 
     /// The best queues, the usual one, the best queue of corelane and the best peer, with all batches
     /// and ways to wait.
-    fn ways(&self, first: &[Ranked]) -> Vec<Setting> {
+    fn ways(&self, first: &[Ranked]) -> Vec<Variant> {
         let size = self.workload.size();
-        let others: [&dyn Fn(&Setting) -> bool; 3] = [
+        let others: [&dyn Fn(&Variant) -> bool; 3] = [
             &|one| is_usual(one, size) && one.is_our_queue(),
-            &Setting::is_our_queue,
-            &Setting::is_peer,
+            &Variant::is_our_queue,
+            &Variant::is_peer,
         ];
         let others = others.map(|is_it| first.iter().position(|(one, _)| is_it(one)));
         let mut finalists: Vec<_> = (0..first.len().min(FINALISTS)).collect();
@@ -187,14 +185,14 @@ impl Search {
             }
         }
         let mut all = Vec::new();
-        for (setting, _) in finalists.into_iter().map(|at| first[at]) {
-            let batches = BATCHES.iter().copied().filter(|batch| *batch <= setting.capacity);
-            let mut batches: Vec<_> = batches.chain([setting.batch]).collect();
+        for (variant, _) in finalists.into_iter().map(|at| first[at]) {
+            let batches = BATCHES.iter().copied().filter(|batch| *batch <= variant.capacity);
+            let mut batches: Vec<_> = batches.chain([variant.batch]).collect();
             batches.sort_unstable();
             batches.dedup();
-            batches.retain(|batch| *batch == 1 || setting.candidate.is_queue());
-            for &strategy in setting.candidate.strategies() {
-                all.extend(batches.iter().map(|&batch| Setting { batch, strategy, ..setting }));
+            batches.retain(|batch| *batch == 1 || variant.candidate.is_queue());
+            for &strategy in variant.candidate.strategies() {
+                all.extend(batches.iter().map(|&batch| Variant { batch, strategy, ..variant }));
             }
         }
         all
@@ -202,15 +200,15 @@ impl Search {
 
     /// The best setting of all, and of the other side of the comparison with peers, with all
     /// capacities.
-    fn capacities(&self, second: &[Ranked]) -> Vec<Setting> {
+    fn capacities(&self, second: &[Ranked]) -> Vec<Variant> {
         let Some((best, _)) = second.first() else { return Vec::new() };
         let other = second.iter().find(|(one, _)| one.is_peer() != best.is_peer());
         let mut all = Vec::new();
-        for setting in [Some(*best), other.map(|one| one.0)].into_iter().flatten() {
-            let recorded = setting.capacity;
-            let is_other = |n: &usize| *n >= setting.batch && n.abs_diff(recorded) > recorded / 8;
+        for variant in [Some(*best), other.map(|one| one.0)].into_iter().flatten() {
+            let recorded = variant.capacity;
+            let is_other = |n: &usize| *n >= variant.batch && n.abs_diff(recorded) > recorded / 8;
             let capacities = [recorded].into_iter().chain(CAPACITIES.into_iter().filter(is_other));
-            all.extend(capacities.map(|capacity| Setting { capacity, ..setting }));
+            all.extend(capacities.map(|capacity| Variant { capacity, ..variant }));
         }
         all
     }
@@ -219,21 +217,21 @@ impl Search {
     /// left out.
     fn compare(
         &self,
-        mut settings: Vec<Setting>,
+        mut variants: Vec<Variant>,
         goal: Goal,
         parts: &mut Vec<Results>,
     ) -> Result<Vec<Ranked>, Failure> {
         if interrupt::requested() {
             return Ok(Vec::new());
         }
-        settings.retain(|setting| self.cell(setting).probe().is_ok());
-        let cells = settings.iter().map(|setting| self.cell(setting)).collect();
+        variants.retain(|variant| self.cell(variant).probe().is_ok());
+        let cells = variants.iter().map(|variant| self.cell(variant)).collect();
         let results = run(&Arc::new(Plan::of(cells, self.cores.clone(), Some(self.rounds))))?;
         // Without a limit for far cores, all rounds are of one group.
-        let measured = settings
+        let measured = variants
             .into_iter()
             .zip(&results.results)
-            .filter_map(|(setting, result)| Some((setting, result.groups.values().next()?.into())));
+            .filter_map(|(variant, result)| Some((variant, result.groups.values().next()?.into())));
         let measured: Vec<Ranked> = measured.collect();
         parts.push(results.clone());
         let values: Vec<_> = measured.iter().map(|one| one.1).collect();
@@ -241,8 +239,8 @@ impl Search {
         Ok(usual_first(ranked, goal, self.workload.size()))
     }
 
-    fn cell(&self, setting: &Setting) -> Cell {
-        let &Setting { candidate, capacity, batch, strategy } = setting;
+    fn cell(&self, variant: &Variant) -> Cell {
+        let &Variant { candidate, capacity, batch, strategy } = variant;
         let params = replay::setting(&self.workload, batch, strategy);
         let length = Length::Time(self.workload.length());
         replay::cell(candidate, &self.workload, capacity, params, length)
@@ -250,16 +248,16 @@ impl Search {
 }
 
 /// Whether a program takes it if others are no better.
-fn is_usual(setting: &Setting, size: TeamSize) -> bool {
-    let id = setting.entry().info.id;
+fn is_usual(variant: &Variant, size: TeamSize) -> bool {
+    let id = variant.entry().info.id;
     let queue = if size == TeamSize::ONE { "linering" } else { "leased" };
-    id == queue || CHANNELS.contains(&id)
+    id == queue || USUAL_CHANNELS.contains(&id)
 }
 
 /// The best settings, of which one of the usual queue, or at least of corelane, comes first if it
 /// is about as good.
 fn usual_first(mut ranked: Vec<Ranked>, goal: Goal, size: TeamSize) -> Vec<Ranked> {
-    let ways: [&dyn Fn(&Setting) -> bool; 2] = [&|one| is_usual(one, size), &|one| !one.is_peer()];
+    let ways: [&dyn Fn(&Variant) -> bool; 2] = [&|one| is_usual(one, size), &|one| !one.is_peer()];
     let best = ranked.first().copied();
     let is_level =
         |one: &Ranked| best.is_some_and(|best| goal.is_level(&one.1, &best.1, OTHER_QUEUE));

@@ -15,58 +15,28 @@ use super::lane::{among, text};
 use super::ping_pong::{self, Crowd, Many};
 use super::{IpcKernel, Linked, Rx, Tx, Wanted};
 use crate::catalogue::Entry;
+use crate::payload::{NO_POOL, Payload};
 use crate::suite::wait::Strategy;
 
-/// What a queue carries for a record of a word.
-trait Word: 'static {
-    fn of(number: u64) -> Self;
-
-    fn number(self) -> u64;
-}
-
-impl Word for u64 {
-    #[inline(always)]
-    fn of(number: u64) -> Self {
-        number
-    }
-
-    #[inline(always)]
-    fn number(self) -> u64 {
-        self
-    }
-}
-
-/// A token, which is never 0.
-impl Word for NonZeroU64 {
-    #[inline(always)]
-    fn of(number: u64) -> Self {
-        Self::MIN.saturating_add(number)
-    }
-
-    #[inline(always)]
-    fn number(self) -> u64 {
-        self.get() - 1
-    }
-}
-
-impl<P: corelane::Producer<Item: Word>> Tx<1> for wait::Producer<P, Bells> {
+impl<P: corelane::Producer<Item: Payload>> Tx<1> for wait::Producer<P, Bells> {
     #[inline(always)]
     fn put(&mut self, number: u64) -> bool {
-        self.push(Word::of(number)).is_ok()
+        self.push(Payload::make(NO_POOL, number)).is_ok()
     }
 }
 
-impl<C: corelane::Consumer<Item: Word>> Rx<1> for wait::Consumer<C, Bells> {
+impl<C: corelane::Consumer<Item: Payload>> Rx<1> for wait::Consumer<C, Bells> {
     #[inline(always)]
     fn get(&mut self) -> Option<u64> {
-        self.pop().map(Word::number)
+        // SAFETY: the other process has made the item by `make`, and nothing is freed.
+        self.pop().map(|item| unsafe { item.read() })
     }
 }
 
 /// The queue `Q`, whose items are `T`.
 struct Shared<Q, T>(PhantomData<fn(Q, T)>);
 
-impl<Q, T: Word> Crowd for Shared<Q, T>
+impl<Q, T: Payload> Crowd for Shared<Q, T>
 where
     Q: Placed<T, Producer: Send, Consumer: Send> + 'static,
 {
@@ -94,7 +64,7 @@ where
     }
 }
 
-fn txs<Q: Placed<T>, T: Word>(
+fn txs<Q: Placed<T>, T: Payload>(
     lane: &Lane<Of<Q, T>>,
     of: Wanted,
 ) -> Result<Vec<Producer<Q, T>>, String> {
@@ -103,7 +73,7 @@ fn txs<Q: Placed<T>, T: Word>(
         .collect()
 }
 
-fn rxs<Q: Placed<T>, T: Word>(
+fn rxs<Q: Placed<T>, T: Payload>(
     lane: &Lane<Of<Q, T>>,
     of: Wanted,
 ) -> Result<Vec<Consumer<Q, T>>, String> {
@@ -126,7 +96,7 @@ pub(super) fn entries() -> Vec<Linked> {
     ]
 }
 
-fn entry<Q, T: Word>(info: Info, items: &'static str, strategies: &'static [Strategy]) -> Linked
+fn entry<Q, T: Payload>(info: Info, items: &'static str, strategies: &'static [Strategy]) -> Linked
 where
     Q: Placed<T, Producer: Send, Consumer: Send> + 'static,
 {

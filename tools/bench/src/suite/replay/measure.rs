@@ -37,11 +37,11 @@ struct Common<'a> {
     /// Producers and consumers that have not ended.
     left: [AtomicUsize; 2],
     /// Of each producer.
-    memories: Vec<Memory>,
+    contents: Vec<Contents>,
 }
 
 /// The times and contents of a producer's items.
-struct Memory {
+struct Contents {
     /// When each item was ready, in ticks.
     ready: Vec<AtomicU64>,
     words: Vec<AtomicU64>,
@@ -49,7 +49,7 @@ struct Memory {
     longest: usize,
 }
 
-impl Memory {
+impl Contents {
     /// For `inside` items at a time.
     fn new(inside: usize, longest_bytes: usize) -> Self {
         let zeros = |n: usize| (0..n).map(|_| AtomicU64::new(0)).collect();
@@ -98,8 +98,8 @@ pub(super) fn measure(
 ) -> Result<Sample, String> {
     let (size, batch) = (setting.size, setting.batch);
     let inside = 2 * (trial.params.capacity + batch * size.threads()) + 1024;
-    let memory = |steps: &Vec<Step>| {
-        Memory::new(inside, steps.iter().map(|step| step.bytes).max().unwrap_or(0))
+    let contents = |steps: &Vec<Step>| {
+        Contents::new(inside, steps.iter().map(|step| step.bytes).max().unwrap_or(0))
     };
     let common = &Common {
         workload,
@@ -111,7 +111,7 @@ pub(super) fn measure(
         gate: Gate::of(size.threads() + 1),
         is_over: AtomicBool::new(false),
         left: [size.producers, size.consumers].map(AtomicUsize::new),
-        memories: workload.producers.iter().map(memory).collect(),
+        contents: workload.producers.iter().map(contents).collect(),
     };
     let placement = if size.threads() == 2 { Placement::Apart } else { Placement::Free };
     let mut seats = cores::seats(size, placement, trial.cores).into_iter();
@@ -189,7 +189,7 @@ fn wait_until(due: u64, clock: Clock) {
 }
 
 fn produce(mut tx: Box<dyn Put>, at: usize, common: &Common<'_>) -> Report {
-    let (steps, memory) = (&common.workload.producers[at], &common.memories[at]);
+    let (steps, contents) = (&common.workload.producers[at], &common.contents[at]);
     let owns: Vec<_> = steps.iter().map(Own::new).collect();
     let (clock, has_times) = (Clock::get(), common.workload.has_times);
     let (mut tally, mut ready) = (Tally::default(), Vec::with_capacity(common.batch));
@@ -209,7 +209,7 @@ fn produce(mut tx: Box<dyn Put>, at: usize, common: &Common<'_>) -> Report {
         }
         for _ in 0..step.items {
             let count = tally.items + 1;
-            memory.write(count, step.bytes, due);
+            contents.write(count, step.bytes, due);
             let number = number(at as u8, count);
             tally.add(number);
             ready.push(number);
@@ -249,7 +249,7 @@ fn consume(mut rx: Box<dyn Get>, at: usize, common: &Common<'_>) -> Report {
                 continue;
             }
             let count = checks.see(number);
-            let (ready, value) = common.memories[producer(number)].read(count);
+            let (ready, value) = common.contents[producer(number)].read(count);
             latency.saturating_record(clock.ns(now.saturating_sub(ready)) as u64);
             if let Some(own) = owns.next() {
                 own.pass(value);

@@ -48,11 +48,11 @@ impl Candidate {
         self.entry().info.sides.allow(size.producers, size.consumers)
     }
 
-    /// The ways in which its threads can wait.
+    /// The ways in which its threads can wait, the usual one first.
     pub(crate) fn strategies(&self) -> &'static [Strategy] {
         match self {
             Self::Channel(..) => &[Strategy::Adaptive],
-            Self::Queue(_, entry) if entry.is_peer() => &[Strategy::Spin, Strategy::Yield],
+            Self::Queue(_, entry) if entry.is_peer() => &[Strategy::Yield, Strategy::Spin],
             Self::Queue(..) => &STRATEGIES,
         }
     }

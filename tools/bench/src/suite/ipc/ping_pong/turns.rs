@@ -31,7 +31,7 @@ impl Turns {
         self.changed.notify_one();
     }
 
-    /// Waits for a turn. False if none is left and nobody can give one.
+    /// Waits for a turn. False if none is left and no thread can give one.
     pub(super) fn take(&self) -> bool {
         let mut state = self.state();
         while state.turns == 0 && state.givers > 0 {
