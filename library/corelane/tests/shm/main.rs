@@ -316,6 +316,18 @@ fn killed_peer_that_pops() {
 }
 
 #[test]
+fn a_process_that_came_and_left_is_not_missed() {
+    let lane = lane(4);
+    let rx = lane.consumer().unwrap();
+    for _ in 0..2 {
+        assert!(spawn("leave", &[&lane]).wait().unwrap().success());
+        assert!(rx.wait_for_peer(Duration::from_secs(10)));
+        assert_eq!(rx.peer(), Peer::Left);
+        assert!(!rx.wait_for_peer(Duration::from_millis(10)), "it was told of already");
+    }
+}
+
+#[test]
 fn a_sleeper_finds_out_that_the_other_process_was_killed() {
     let lane = lane(4);
     for strategy in [Strategy::Sleep, Strategy::Spin, Strategy::Yield] {

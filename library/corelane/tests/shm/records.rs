@@ -61,8 +61,8 @@ pub(super) fn child(role: &str, numbers: &str) {
 fn killed_peer_that_pushes_records() {
     for capacity in [64, 100_000] {
         let lane = Lane::<[u8]>::create(capacity).unwrap();
+        let most = lane.max_len();
         let mut rx = lane.consumer().unwrap();
-        let most = lane.producer().unwrap().max_len();
         let (mut random, mut expected) = (Random(capacity as u64), 0);
         let kills = (30.0 * stress()) as u64;
         for _ in 0..kills {
