@@ -182,8 +182,6 @@ pub struct Bell {
     word: Word,
     /// When this side next checks whether the other process lives, and the time until then.
     pub(super) next_look: Cell<(Option<Instant>, Duration)>,
-    /// The other side's epoch when this handle last told of it.
-    told: Cell<u64>,
     /// The side that sleeps here.
     pub(super) sleeper: Side,
     pub(super) link: Arc<Link>,
@@ -264,10 +262,7 @@ impl Bell {
     ) -> Self {
         // SAFETY: the link keeps the lane mapped.
         let word = unsafe { Word::new(word, wakes, Barrier::between_processes()) };
-        let next_look = Cell::new((None, FIRST_LOOK));
-        let bell = Self { word, next_look, told: Cell::new(0), sleeper, link: link.clone() };
-        bell.told.set(bell.epoch_of_peer());
-        bell
+        Self { word, next_look: Cell::new((None, FIRST_LOOK)), sleeper, link: link.clone() }
     }
 
     pub(super) fn word(&self) -> &AtomicU32 {
@@ -309,17 +304,11 @@ impl Bell {
 
     /// The state of the other side, as far as it is known.
     pub(super) fn peer(&self) -> Peer {
-        self.told.set(self.epoch_of_peer());
         self.link.peer(self.sleeper.other())
     }
 
-    /// Whether the other side is there, or was since this handle last told of it.
-    pub(super) fn has_come(&self) -> bool {
-        let told = self.told.get();
-        self.peer() == Peer::Alive || self.told.get() != told
-    }
-
-    fn epoch_of_peer(&self) -> u64 {
+    /// Changes when a process takes the other side.
+    pub(super) fn epoch_of_peer(&self) -> u64 {
         Presence::epoch(self.sleeper.other(), self.link.presence().seen())
     }
 

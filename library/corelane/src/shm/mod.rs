@@ -465,14 +465,15 @@ macro_rules! peers {
             }
 
             /// Waits until a process has the other side, for at most `timeout`. Returns `false`
-            /// when the time is over. A process that came and left again counts, too, if it came
-            /// since this handle was made or last said what the [`peer`](Self::peer) is: the items
-            /// that it pushed are there.
+            /// when the time is over. A process that comes and leaves again during the call counts:
+            /// the items that it has pushed are there.
             pub fn wait_for_peer(&self, timeout: Duration) -> bool {
                 // A time that the clock can't represent never comes.
                 let until = Instant::now().checked_add(timeout);
                 let bell = self.bells.own();
-                let look = || if bell.has_come() { Look::Done(()) } else { Look::NotYet };
+                let before = bell.epoch_of_peer();
+                let has_come = || self.has_peer() || bell.epoch_of_peer() != before;
+                let look = || if has_come() { Look::Done(()) } else { Look::NotYet };
                 Habit::by(wait::Strategy::Sleep).wait(bell, until, look).is_some()
             }
         }
