@@ -35,11 +35,13 @@ struct ring ring_make(enum kind kind, unsigned capacity)
         ring.rte = rte_make(kind, capacity);
         return ring;
     }
-    if (corelane_bbq_create(capacity, &ring.producer, &ring.consumer) != CORELANE_OK)
+    const corelane_status made = corelane_create(CORELANE_KIND_BLOCKS, capacity, sizeof(void *),
+                                                 &ring.producer, &ring.consumer);
+    if (made != CORELANE_STATUS_OK)
         rte_exit(EXIT_FAILURE, "no bbq of %u packets\n", capacity);
     if (!is_single(kind)) {
-        ring.other_producer = corelane_bbq_producer_clone(ring.producer);
-        ring.other_consumer = corelane_bbq_consumer_clone(ring.consumer);
+        ring.other_producer = corelane_producer_clone(ring.producer);
+        ring.other_consumer = corelane_consumer_clone(ring.consumer);
     }
     return ring;
 }

@@ -29,11 +29,11 @@ static inline bool is_single(enum kind kind) { return kind == RTE_SINGLE || kind
 /* Not written after it is made. It lives as long as the program. */
 struct ring {
     struct rte_ring *rte; /* NULL: the queue is a bbq. */
-    corelane_bbq_producer *producer;
-    corelane_bbq_consumer *consumer;
+    corelane_producer *producer;
+    corelane_consumer *consumer;
     /* Clones that no lcore uses: with them the handles above work as several of a side. */
-    corelane_bbq_producer *other_producer;
-    corelane_bbq_consumer *other_consumer;
+    corelane_producer *other_producer;
+    corelane_consumer *other_consumer;
 };
 
 /* Ends the program if there is no memory. */
@@ -44,7 +44,7 @@ static inline unsigned ring_push(const struct ring *ring, struct rte_mbuf **pack
 {
     if (ring->rte != NULL)
         return rte_ring_enqueue_burst(ring->rte, (void *const *)packets, n, NULL);
-    return corelane_bbq_push_slice(ring->producer, (void *const *)packets, n);
+    return corelane_push_many(ring->producer, packets, n, 0);
 }
 
 /* Removes up to `n` packets, and returns their number. */
@@ -52,7 +52,7 @@ static inline unsigned ring_pop(const struct ring *ring, struct rte_mbuf **packe
 {
     if (ring->rte != NULL)
         return rte_ring_dequeue_burst(ring->rte, (void **)packets, n, NULL);
-    return corelane_bbq_pop_slice(ring->consumer, (void **)packets, n);
+    return corelane_pop_many(ring->consumer, packets, n, 0);
 }
 
 #endif

@@ -31,23 +31,46 @@ fn succeeds(command: &str, args: &[&str]) -> bool {
     Command::new(command).args(args).output().is_ok_and(|output| output.status.success())
 }
 
-#[test]
-fn the_example_counts_all_numbers() {
-    if !succeeds("cc", &["--version"]) {
-        println!("left out: there is no C compiler");
-        return;
+/// Builds a program of one file with the library. `None` if there is no compiler.
+fn build(compiler: &str, standard: &str, source: &str) -> Option<PathBuf> {
+    if !succeeds(compiler, &["--version"]) {
+        println!("left out: there is no {compiler}");
+        return None;
     }
-    let built = program("threads");
+    let source = folder().join(source);
+    let built = program(&source.file_name().expect("a name").to_string_lossy().replace('.', "-"));
     output(
-        Command::new("cc")
-            .args(["-std=c99", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I"])
+        Command::new(compiler)
+            .args([
+                standard,
+                "-O1",
+                "-Wall",
+                "-Wextra",
+                "-Wpedantic",
+                "-Werror",
+                "-D_GNU_SOURCE",
+                "-I",
+            ])
             .arg(folder().join("include"))
-            .arg(folder().join("examples/threads.c"))
+            .arg(source)
             .arg(library())
             .args(["-lpthread", "-ldl", "-lm", "-o"])
             .arg(&built),
     );
+    Some(built)
+}
+
+#[test]
+fn the_example_counts_all_numbers() {
+    let Some(built) = build("cc", "-std=c99", "examples/threads.c") else { return };
     assert_eq!(output(&mut Command::new(built)), "2000 numbers, sum 999000\n");
+}
+
+#[test]
+fn each_call_does_what_the_header_says() {
+    let Some(built) = build("cc", "-std=c11", "tests/c/calls.c") else { return };
+    let socket = program(&format!("calls-{}", std::process::id()));
+    assert_eq!(output(Command::new(built).arg(socket)), "all calls are as documented\n");
 }
 
 /// DPDK's forwarding over its own rings and over `bbq`. The program itself fails if a packet is

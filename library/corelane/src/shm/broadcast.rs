@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::bells::{ALL, Bell, Link, Sleeps};
-use super::carried::{Kind, Sizes, end};
+use super::carried::{Kind, Named, Sizes, end};
 use super::error::{Error, system};
 use super::file::{Seat, Seats, reopen_to_read, sealed_len};
 use super::header::QUEUE_AT;
@@ -107,7 +107,7 @@ impl<T: Item> Broadcast<T> {
     pub fn read_only(file: impl AsFd) -> Result<Reader<T>, Error> {
         sealed_len(file.as_fd())?;
         let file = reopen_to_read(file.as_fd())?;
-        let (sizes, there) = Self::read(file.as_fd())?;
+        let (sizes, there) = Self::read(file.as_fd(), Named::of::<All<T>>())?;
         let mapping = Arc::new(system("to map the lane", Mapping::read_only(file.as_fd(), there))?);
         let len = seq_ring::len::<T>(sizes.capacity)?;
         // SAFETY: the mapping is longer than this.

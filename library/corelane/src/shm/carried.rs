@@ -55,6 +55,23 @@ pub struct Sizes {
     pub longest: usize,
 }
 
+/// The type of an item, as the header of a lane tells it. Bindings for other languages have types
+/// of their own for items of each size, and name what the items are.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy)]
+pub struct Named<'a> {
+    /// The last part of its path counts.
+    pub name: &'a str,
+    /// At most 8.
+    pub align: usize,
+}
+
+impl Named<'static> {
+    pub(super) fn of<T: Carried + ?Sized>() -> Self {
+        Self { name: T::name(), align: T::ITEM.1 }
+    }
+}
+
 /// A queue between processes, made for a capacity.
 pub trait Kind {
     /// The sending side.

@@ -11,7 +11,7 @@
 use core::mem::size_of;
 use std::os::fd::BorrowedFd;
 
-use super::carried::{Carried, Sizes};
+use super::carried::{Carried, Named, Sizes};
 use super::error::{Error, QUEUE, system};
 use crate::memory::{AtomicU32, AtomicU64, Ordering};
 use crate::pad::Padded;
@@ -56,16 +56,16 @@ const FIELDS: [&str; WORDS] = [
 ];
 
 impl About {
-    /// A lane that carries `T`.
-    pub(super) fn lane<T: Carried + ?Sized>(sizes: Sizes, len: usize) -> Self {
+    /// A lane that carries `T`, of this name.
+    pub(super) fn lane<T: Carried + ?Sized>(sizes: Sizes, len: usize, named: Named<'_>) -> Self {
         let word = |name: &[u8; 8]| u64::from_ne_bytes(*name);
         Self([
             word(b"corelane"),
             VERSION,
             word(&T::QUEUE),
             T::ITEM.0 as u64,
-            T::ITEM.1 as u64,
-            hash(T::name()),
+            named.align as u64,
+            hash(named.name),
             sizes.capacity as u64,
             sizes.longest as u64,
             len as u64,

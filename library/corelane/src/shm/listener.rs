@@ -24,7 +24,7 @@ use rustix::process::getuid;
 use rustix::time::Timespec;
 
 use super::error::{Error, system};
-use super::{Carried, Lane};
+use super::{Carried, Lane, Named};
 use crate::memory::Mutex;
 
 /// How long a client may take to ask, and to open a lane; and how long a process at a path may take
@@ -275,7 +275,7 @@ impl<T: Carried + ?Sized> Lane<T> {
     /// [`Refused`](Error::Refused) if the process gives this one no lane, or is of another user, or
     /// as [`open`](Self::open). If no process listens there.
     pub fn connect(name: &str) -> Result<Self, Error> {
-        Self::ask(&connect_name(name)?)
+        Self::ask(&connect_name(name)?, Named::of::<T>())
     }
 
     /// As [`connect`](Self::connect), for a path: see [`Listener::bind_path`]. The process may be
@@ -285,12 +285,18 @@ impl<T: Carried + ?Sized> Lane<T> {
     ///
     /// As [`connect`](Self::connect).
     pub fn connect_path(path: impl AsRef<Path>) -> Result<Self, Error> {
-        Self::ask(&connect(|| UnixStream::connect(&path))?)
+        Self::connect_path_named(path, Named::of::<T>())
     }
 
-    fn ask(stream: &UnixStream) -> Result<Self, Error> {
+    /// As [`connect_path`](Self::connect_path), for items that programs of other languages name.
+    #[doc(hidden)]
+    pub fn connect_path_named(path: impl AsRef<Path>, named: Named<'_>) -> Result<Self, Error> {
+        Self::ask(&connect(|| UnixStream::connect(&path))?, named)
+    }
+
+    fn ask(stream: &UnixStream, named: Named<'_>) -> Result<Self, Error> {
         let [file] = ask(stream)?;
-        let opened = Self::prepare(file.as_fd())?;
+        let opened = Self::prepare(file.as_fd(), named)?;
         // Before it is mapped, which takes its time.
         take(stream)?;
         Self::map(opened)
@@ -343,8 +349,8 @@ fn ask_for_pair<T: Carried + ?Sized, U: Carried + ?Sized>(
     stream: &UnixStream,
 ) -> Result<(Lane<T>, Lane<U>), Error> {
     let [first, second] = ask(stream)?;
-    let first = Lane::<T>::prepare(first.as_fd())?;
-    let second = Lane::<U>::prepare(second.as_fd())?;
+    let first = Lane::<T>::prepare(first.as_fd(), Named::of::<T>())?;
+    let second = Lane::<U>::prepare(second.as_fd(), Named::of::<U>())?;
     take(stream)?;
     Ok((Lane::map(first)?, Lane::map(second)?))
 }

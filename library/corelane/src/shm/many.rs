@@ -10,7 +10,7 @@ use core::ptr::NonNull;
 use std::time::Instant;
 
 use super::bells::{Bell, Link, ONE, Sleeps, Word};
-use super::carried::{Kind, Sizes, end};
+use super::carried::{Kind, Named, Sizes, end};
 use super::error::Error;
 use super::file::{Seat, Seats};
 use super::{Item, Lanes, ManyConsumer, ManyProducer, Side};
@@ -42,7 +42,7 @@ impl<T: Item> Lanes<T> {
         if producers == 0 || producers > MOST {
             return Err(CapacityError::OutOfRange { asked: producers, most: MOST }.into());
         }
-        Self::of(Sizes { capacity, longest: producers })
+        Self::of(Sizes { capacity, longest: producers }, Named::of::<Many<T>>())
     }
 
     /// How many producers there may be at a time.

@@ -112,6 +112,8 @@ use std::time::{Duration, Instant};
 use rustix::io::{FdFlags, fcntl_setfd};
 
 pub use broadcast::All;
+#[doc(hidden)]
+pub use carried::Named;
 pub use carried::{Carried, Item};
 pub use error::Error;
 pub use listener::{Client, Listener, connect_pair, connect_pair_path};
@@ -245,15 +247,22 @@ impl<T: Carried + ?Sized> Lane<T> {
     /// [`Limit`](Error::Limit) if a limit leaves too little memory. If the capacity is 0 or too
     /// large, or if the system has no memory files.
     pub fn create(capacity: usize) -> Result<Self, Error> {
-        Self::of(Sizes { capacity, longest: 0 })
+        Self::of(Sizes { capacity, longest: 0 }, Named::of::<T>())
     }
 
-    fn of(sizes: Sizes) -> Result<Self, Error> {
+    /// As [`create`](Self::create), for items that programs of other languages name. `longest` as
+    /// in [`Sizes`].
+    #[doc(hidden)]
+    pub fn create_named(capacity: usize, longest: usize, named: Named<'_>) -> Result<Self, Error> {
+        Self::of(Sizes { capacity, longest }, named)
+    }
+
+    fn of(sizes: Sizes, named: Named<'_>) -> Result<Self, Error> {
         let len = len::<T>(sizes)?;
         let file = file::create(len)?;
         let mapping = Arc::new(system("to map the lane", Mapping::new(file.as_fd(), len))?);
         let link = Arc::new(Link { mapping, file, seats: T::seats(sizes) });
-        link.header().write(&About::lane::<T>(sizes, len));
+        link.header().write(&About::lane::<T>(sizes, len, named));
         // SAFETY: the file has room for the queue, and no other process has it yet.
         unsafe { T::found(&link, sizes) }?;
         Ok(Self { link, sizes, items: PhantomData })
@@ -265,15 +274,21 @@ impl<T: Carried + ?Sized> Lane<T> {
     ///
     /// If the descriptor is not that of a lane, or the lane is for other items.
     pub fn open(file: impl AsFd) -> Result<Self, Error> {
-        Self::map(Self::prepare(file.as_fd())?)
+        Self::open_named(file, Named::of::<T>())
+    }
+
+    /// As [`open`](Self::open), for items that programs of other languages name.
+    #[doc(hidden)]
+    pub fn open_named(file: impl AsFd, named: Named<'_>) -> Result<Self, Error> {
+        Self::map(Self::prepare(file.as_fd(), named)?)
     }
 
     /// Opens the file of a lane anew. With what [`read`](Self::read) gives.
-    fn prepare(file: BorrowedFd<'_>) -> Result<(OwnedFd, Sizes, usize), Error> {
+    fn prepare(file: BorrowedFd<'_>, named: Named<'_>) -> Result<(OwnedFd, Sizes, usize), Error> {
         // Before the file is opened anew: to open a device could have effects.
         file::sealed_len(file)?;
         let file = file::reopen(file)?;
-        let (sizes, there) = Self::read(file.as_fd())?;
+        let (sizes, there) = Self::read(file.as_fd(), named)?;
         Ok((file, sizes, there))
     }
 
@@ -296,12 +311,12 @@ impl<T: Carried + ?Sized> Lane<T> {
     }
 
     /// The sizes that a lane was asked for, and its length, if it is for these items.
-    fn read(file: BorrowedFd<'_>) -> Result<(Sizes, usize), Error> {
+    fn read(file: BorrowedFd<'_>, named: Named<'_>) -> Result<(Sizes, usize), Error> {
         let there = file::sealed_len(file)?;
         file::check_filled(file, there)?;
         let about = About::read(file)?;
         let sizes = about.sizes().ok_or(Error::Corrupt)?;
-        about.check(&About::lane::<T>(sizes, there))?;
+        about.check(&About::lane::<T>(sizes, there, named))?;
         if len::<T>(sizes)? != there {
             return Err(Error::Corrupt);
         }
@@ -396,10 +411,8 @@ impl Lane<[u8]> {
     /// As [`create`](Self::create).
     pub fn create_for_records(longest: usize, records: usize) -> Result<Self, Error> {
         let longest = longest.max(1);
-        Self::of(Sizes {
-            capacity: record_ring::size_of_record(longest).saturating_mul(records),
-            longest,
-        })
+        let capacity = record_ring::size_of_record(longest).saturating_mul(records);
+        Self::of(Sizes { capacity, longest }, Named::of::<[u8]>())
     }
 
     /// Length of the longest record, in bytes.
