@@ -73,6 +73,16 @@ fn each_call_does_what_the_header_says() {
     assert_eq!(output(Command::new(built).arg(socket)), "all calls are as documented\n");
 }
 
+#[test]
+fn the_cpp_header_works_with_and_without_exceptions() {
+    for standard in ["-std=c++17", "-std=c++20"] {
+        let Some(built) = build("c++", standard, "tests/c/calls.cpp") else { return };
+        assert_eq!(output(&mut Command::new(built)), "all calls are as documented\n");
+    }
+    let Some(built) = build("c++", "-fno-exceptions", "tests/c/calls.cpp") else { return };
+    assert_eq!(output(&mut Command::new(built)), "all calls are as documented\n");
+}
+
 /// DPDK's forwarding over its own rings and over `bbq`. The program itself fails if a packet is
 /// lost, doubled or overtaken.
 #[test]
