@@ -277,6 +277,11 @@ size_t corelane_producer_capacity(corelane_producer *handle);
 // Number of items in the queue, as far as this handle sees. 0 of NULL.
 size_t corelane_producer_len(corelane_producer *handle);
 
+// Number of items that were pushed since the lane was made, by all processes that have had this
+// side: where a process goes on that takes it over. 0 of lanes with several producers, of queues
+// between threads, and of NULL.
+uint64_t corelane_producer_position(corelane_producer *handle);
+
 // Bytes of an item. 0 of NULL.
 size_t corelane_producer_item_size(corelane_producer *handle);
 
@@ -317,6 +322,11 @@ size_t corelane_consumer_capacity(corelane_consumer *handle);
 
 // Number of items in the queue, as far as this handle sees. 0 of NULL.
 size_t corelane_consumer_len(corelane_consumer *handle);
+
+// Number of items that were popped since the lane was made, by all processes that have had this
+// side: where a process goes on that takes it over. 0 of lanes with several producers, of queues
+// between threads, and of NULL.
+uint64_t corelane_consumer_position(corelane_consumer *handle);
 
 // Bytes of an item. 0 of NULL.
 size_t corelane_consumer_item_size(corelane_consumer *handle);
@@ -531,6 +541,9 @@ corelane_record_producer *corelane_record_producer_clone(corelane_record_produce
 // NULL, or where the only pointer to a handle is, or NULL.
 void corelane_record_producer_close(corelane_record_producer **handle);
 
+// As `corelane_producer_position`, of records.
+uint64_t corelane_record_producer_position(corelane_record_producer *handle);
+
 // As `corelane_producer_is_closed`.
 bool corelane_record_producer_is_closed(corelane_record_producer *handle);
 
@@ -552,6 +565,9 @@ corelane_record_consumer *corelane_record_consumer_clone(corelane_record_consume
 //
 // NULL, or where the only pointer to a handle is, or NULL.
 void corelane_record_consumer_close(corelane_record_consumer **handle);
+
+// As `corelane_consumer_position`, of records.
+uint64_t corelane_record_consumer_position(corelane_record_consumer *handle);
 
 // As `corelane_producer_is_closed`.
 bool corelane_record_consumer_is_closed(corelane_record_consumer *handle);
@@ -760,6 +776,11 @@ size_t corelane_producer_capacity(corelane_producer *handle);
 // Number of items in the queue, as far as this handle sees. 0 of NULL.
 size_t corelane_producer_len(corelane_producer *handle);
 
+// Number of items that were pushed since the lane was made, by all processes that have had this
+// side: where a process goes on that takes it over. 0 of lanes with several producers, of queues
+// between threads, and of NULL.
+uint64_t corelane_producer_position(corelane_producer *handle);
+
 // Bytes of an item. 0 of NULL.
 size_t corelane_producer_item_size(corelane_producer *handle);
 
@@ -800,6 +821,11 @@ size_t corelane_consumer_capacity(corelane_consumer *handle);
 
 // Number of items in the queue, as far as this handle sees. 0 of NULL.
 size_t corelane_consumer_len(corelane_consumer *handle);
+
+// Number of items that were popped since the lane was made, by all processes that have had this
+// side: where a process goes on that takes it over. 0 of lanes with several producers, of queues
+// between threads, and of NULL.
+uint64_t corelane_consumer_position(corelane_consumer *handle);
 
 // Bytes of an item. 0 of NULL.
 size_t corelane_consumer_item_size(corelane_consumer *handle);
@@ -912,6 +938,9 @@ corelane_record_producer *corelane_record_producer_clone(corelane_record_produce
 // NULL, or where the only pointer to a handle is, or NULL.
 void corelane_record_producer_close(corelane_record_producer **handle);
 
+// As `corelane_producer_position`, of records.
+uint64_t corelane_record_producer_position(corelane_record_producer *handle);
+
 // As `corelane_producer_is_closed`.
 bool corelane_record_producer_is_closed(corelane_record_producer *handle);
 
@@ -933,6 +962,9 @@ corelane_record_consumer *corelane_record_consumer_clone(corelane_record_consume
 //
 // NULL, or where the only pointer to a handle is, or NULL.
 void corelane_record_consumer_close(corelane_record_consumer **handle);
+
+// As `corelane_consumer_position`, of records.
+uint64_t corelane_record_consumer_position(corelane_record_consumer *handle);
 
 // As `corelane_producer_is_closed`.
 bool corelane_record_consumer_is_closed(corelane_record_consumer *handle);

@@ -204,6 +204,7 @@ public:
     std::size_t capacity() const noexcept { return corelane_producer_capacity(handle_.get()); }
     std::size_t size() const noexcept { return corelane_producer_len(handle_.get()); }
     bool is_closed() const noexcept { return corelane_producer_is_closed(handle_.get()); }
+    std::uint64_t position() const noexcept { return corelane_producer_position(handle_.get()); }
     corelane_peer peer() const noexcept { return corelane_producer_peer(handle_.get()); }
     void close() noexcept { handle_.reset(); }
 
@@ -280,6 +281,7 @@ public:
     std::size_t capacity() const noexcept { return corelane_consumer_capacity(handle_.get()); }
     std::size_t size() const noexcept { return corelane_consumer_len(handle_.get()); }
     bool is_closed() const noexcept { return corelane_consumer_is_closed(handle_.get()); }
+    std::uint64_t position() const noexcept { return corelane_consumer_position(handle_.get()); }
     std::uint64_t lost() const noexcept { return corelane_lost(handle_.get()); }
     corelane_peer peer() const noexcept { return corelane_consumer_peer(handle_.get()); }
     void close() noexcept { handle_.reset(); }
@@ -425,6 +427,7 @@ public:
     explicit operator bool() const noexcept { return handle_ != nullptr; }
     std::size_t max_len() const noexcept { return corelane_record_max_len(handle_.get()); }
     bool is_closed() const noexcept { return corelane_record_producer_is_closed(handle_.get()); }
+    std::uint64_t position() const noexcept { return corelane_record_producer_position(handle_.get()); }
     corelane_peer peer() const noexcept { return corelane_record_producer_peer(handle_.get()); }
     void close() noexcept { handle_.reset(); }
 
@@ -462,6 +465,7 @@ public:
 
     explicit operator bool() const noexcept { return handle_ != nullptr; }
     bool is_closed() const noexcept { return corelane_record_consumer_is_closed(handle_.get()); }
+    std::uint64_t position() const noexcept { return corelane_record_consumer_position(handle_.get()); }
     corelane_peer peer() const noexcept { return corelane_record_consumer_peer(handle_.get()); }
     void close() noexcept { handle_.reset(); }
 

@@ -336,6 +336,14 @@ pub extern "C" fn corelane_producer_len(handle: Option<&mut Producer>) -> usize 
     calls!(handle; else 0).len()
 }
 
+/// Number of items that were pushed since the lane was made, by all processes that have had this
+/// side: where a process goes on that takes it over. 0 of lanes with several producers, of queues
+/// between threads, and of NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn corelane_producer_position(handle: Option<&mut Producer>) -> u64 {
+    calls!(handle; else 0).position()
+}
+
 /// Bytes of an item. 0 of NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn corelane_producer_item_size(handle: Option<&mut Producer>) -> usize {
@@ -409,6 +417,14 @@ pub extern "C" fn corelane_consumer_capacity(handle: Option<&mut Consumer>) -> u
 #[unsafe(no_mangle)]
 pub extern "C" fn corelane_consumer_len(handle: Option<&mut Consumer>) -> usize {
     calls!(handle; else 0).len()
+}
+
+/// Number of items that were popped since the lane was made, by all processes that have had this
+/// side: where a process goes on that takes it over. 0 of lanes with several producers, of queues
+/// between threads, and of NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn corelane_consumer_position(handle: Option<&mut Consumer>) -> u64 {
+    calls!(handle; else 0).position()
 }
 
 /// Bytes of an item. 0 of NULL.

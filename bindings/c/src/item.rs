@@ -34,6 +34,7 @@ pub(crate) trait Sends {
     fn len(&mut self) -> usize;
     fn is_closed(&self) -> bool;
     fn size(&self) -> usize;
+    fn position(&self) -> u64;
     fn peer(&self) -> Option<Peer>;
     fn wait_for_peer(&self, timeout: Duration) -> bool;
     fn another(&self) -> Option<Box<dyn Sends>>;
@@ -65,14 +66,20 @@ pub(crate) trait Receives {
     fn is_closed(&self) -> bool;
     fn size(&self) -> usize;
     fn lost(&self) -> u64;
+    fn position(&self) -> u64;
     fn peer(&self) -> Option<Peer>;
     fn wait_for_peer(&self, timeout: Duration) -> bool;
     fn another(&self) -> Option<Box<dyn Receives>>;
     fn by(self: Box<Self>, strategy: Strategy) -> Box<dyn Receives>;
 }
 
-/// A handle that knows of the process on the other side, if there is one.
+/// A handle that knows of the process on the other side, if there is one, and of what the processes
+/// before it have done.
 pub(crate) trait Meets {
+    fn counts(&self) -> u64 {
+        0
+    }
+
     fn meets(&self) -> Option<Peer> {
         None
     }
@@ -86,8 +93,13 @@ impl<P> Meets for wait::Producer<P, Local> {}
 impl<C> Meets for wait::Consumer<C, Local> {}
 
 macro_rules! meets {
-    ($($handle:ident)*) => {$(
+    ($($handle:ident $count:expr;)*) => {$(
         impl<const N: usize> Meets for shm::$handle<[u8; N]> {
+            fn counts(&self) -> u64 {
+                let count: fn(&Self) -> u64 = $count;
+                count(self)
+            }
+
             fn meets(&self) -> Option<Peer> {
                 Some(self.peer())
             }
@@ -99,7 +111,14 @@ macro_rules! meets {
     )*};
 }
 
-meets! { Producer Consumer ManyProducer ManyConsumer Publisher Subscriber }
+meets! {
+    Producer Self::position;
+    Consumer Self::position;
+    ManyProducer |_| 0;
+    ManyConsumer |_| 0;
+    Publisher Self::position;
+    Subscriber Self::position;
+}
 
 /// How the slots of a queue are lent.
 pub(crate) trait Loans<Q> {
@@ -283,6 +302,10 @@ where
         self.size
     }
 
+    fn position(&self) -> u64 {
+        self.queue.counts()
+    }
+
     fn peer(&self) -> Option<Peer> {
         self.queue.meets()
     }
@@ -392,6 +415,10 @@ where
 
     fn lost(&self) -> u64 {
         corelane::Consumer::lost(&self.queue)
+    }
+
+    fn position(&self) -> u64 {
+        self.queue.counts()
     }
 
     fn peer(&self) -> Option<Peer> {

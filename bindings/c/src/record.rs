@@ -29,6 +29,7 @@ pub(crate) trait SendsRecords {
     fn push(&mut self, bytes: &[u8], patience: Patience) -> Status;
     fn max_len(&self) -> usize;
     fn is_closed(&self) -> bool;
+    fn counts(&self) -> u64;
     fn meets(&self) -> Option<Met>;
     fn waits_for_peer(&self, timeout: Duration) -> bool;
     fn another(&self) -> Option<Box<dyn SendsRecords>>;
@@ -40,6 +41,7 @@ pub(crate) trait ReceivesRecords {
     fn peek(&mut self, patience: Patience) -> Result<&[u8], Status>;
     fn release(&mut self) -> Status;
     fn is_closed(&self) -> bool;
+    fn counts(&self) -> u64;
     fn meets(&self) -> Option<Met>;
     fn waits_for_peer(&self, timeout: Duration) -> bool;
     fn another(&self) -> Option<Box<dyn ReceivesRecords>>;
@@ -48,6 +50,10 @@ pub(crate) trait ReceivesRecords {
 
 /// What the handles of threads and those of processes have apart.
 pub(crate) trait Apart: Sized {
+    fn counts(&self) -> u64 {
+        0
+    }
+
     fn meets(&self) -> Option<Met> {
         None
     }
@@ -79,6 +85,10 @@ impl Apart for bytes::Consumer {
 macro_rules! apart {
     ($($handle:ident)*) => {$(
         impl Apart for shm::$handle {
+            fn counts(&self) -> u64 {
+                self.position()
+            }
+
             fn meets(&self) -> Option<Met> {
                 Some(self.peer())
             }
@@ -190,6 +200,10 @@ where
         self.get().is_closed()
     }
 
+    fn counts(&self) -> u64 {
+        self.get().counts()
+    }
+
     fn meets(&self) -> Option<Met> {
         self.get().meets()
     }
@@ -230,6 +244,10 @@ where
 
     fn is_closed(&self) -> bool {
         self.get().is_closed()
+    }
+
+    fn counts(&self) -> u64 {
+        self.get().counts()
     }
 
     fn meets(&self) -> Option<Met> {
@@ -453,6 +471,12 @@ pub unsafe extern "C" fn corelane_record_producer_close(handle: *mut *mut Record
     unsafe { take_back(handle) };
 }
 
+/// As `corelane_producer_position`, of records.
+#[unsafe(no_mangle)]
+pub extern "C" fn corelane_record_producer_position(handle: Option<&mut RecordProducer>) -> u64 {
+    handle.and_then(RecordProducer::calls).map_or(0, |calls| calls.counts())
+}
+
 /// As `corelane_producer_is_closed`.
 #[unsafe(no_mangle)]
 pub extern "C" fn corelane_record_producer_is_closed(handle: Option<&mut RecordProducer>) -> bool {
@@ -505,6 +529,12 @@ pub extern "C" fn corelane_record_consumer_clone(
 pub unsafe extern "C" fn corelane_record_consumer_close(handle: *mut *mut RecordConsumer) {
     // SAFETY: the caller's contract.
     unsafe { take_back(handle) };
+}
+
+/// As `corelane_consumer_position`, of records.
+#[unsafe(no_mangle)]
+pub extern "C" fn corelane_record_consumer_position(handle: Option<&mut RecordConsumer>) -> u64 {
+    handle.and_then(RecordConsumer::calls).map_or(0, |calls| calls.counts())
 }
 
 /// As `corelane_producer_is_closed`.

@@ -362,6 +362,7 @@ static void lanes(const char *socket)
     take_some(rx);
     CHECK(corelane_pop(rx, &item, CORELANE_FOREVER) == CORELANE_STATUS_CLOSED);
     CHECK(corelane_consumer_peer(rx) == CORELANE_PEER_LEFT);
+    CHECK(corelane_consumer_position(rx) == SOME);
     CHECK(waitpid(process, &status, 0) == process && status == 0);
 
     process = child(lane, NULL, true);
