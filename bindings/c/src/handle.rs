@@ -151,7 +151,7 @@ pub unsafe extern "C" fn corelane_push(
 ) -> Status {
     let calls = calls!(producer, item; else Status::Invalid);
     // SAFETY: the caller's contract.
-    unsafe { calls.push(item.cast(), Patience::from(timeout)) }
+    unsafe { calls.push(item.cast(), timeout) }
 }
 
 /// Appends copies of the first of `n` items, and returns their number. Items of other producers
@@ -172,7 +172,7 @@ pub unsafe extern "C" fn corelane_push_many(
 ) -> usize {
     let calls = calls!(producer, items; else 0);
     // SAFETY: the caller's contract.
-    unsafe { calls.push_many(items.cast(), n, Patience::from(timeout)) }
+    unsafe { calls.push_many(items.cast(), n, timeout) }
 }
 
 /// Lends free slots in a row: up to `n`, which this call changes to their number. Write items there,
@@ -243,7 +243,7 @@ pub unsafe extern "C" fn corelane_pop(
 ) -> Status {
     let calls = calls!(consumer, into; else Status::Invalid);
     // SAFETY: the caller's contract.
-    unsafe { calls.pop(into.cast(), Patience::from(timeout)) }
+    unsafe { calls.pop(into.cast(), timeout) }
 }
 
 /// Removes up to `n` of the oldest items, copies them to `into`, and returns their number. Waits as
@@ -264,7 +264,7 @@ pub unsafe extern "C" fn corelane_pop_many(
 ) -> usize {
     let calls = calls!(consumer, into; else 0);
     // SAFETY: the caller's contract.
-    unsafe { calls.pop_many(into.cast(), n, Patience::from(timeout)) }
+    unsafe { calls.pop_many(into.cast(), n, timeout) }
 }
 
 /// Lends the oldest items in a row, in place: up to `n`, which this call changes to their number.

@@ -4,8 +4,8 @@ use std::slice;
 use std::time::{Duration, Instant};
 
 use corelane::shm::{self, Peer};
-use corelane::wait::{self, Bells, Local, Strategy};
-use corelane::{LendItems, LendSlots};
+use corelane::wait::{self, Bells, Closed, Local, Strategy};
+use corelane::{LendItems, LendSlots, TryPopError, TryPushError};
 
 use crate::size::{first, read, write};
 use crate::status::{Patience, Status};
@@ -15,14 +15,14 @@ pub(crate) trait Sends {
     /// # Safety
     ///
     /// An item can be read at `item`.
-    unsafe fn push(&mut self, item: *const u8, patience: Patience) -> Status;
+    unsafe fn push(&mut self, item: *const u8, timeout: i64) -> Status;
 
     /// Pushes up to `n` items, and returns their number.
     ///
     /// # Safety
     ///
     /// `n` items can be read at `items`.
-    unsafe fn push_many(&mut self, items: *const u8, n: usize, patience: Patience) -> usize;
+    unsafe fn push_many(&mut self, items: *const u8, n: usize, timeout: i64) -> usize;
 
     /// Up to `n` free slots in a row, if the queue lends slots. 0 if none is free.
     fn lend(&mut self, n: usize) -> Result<(*mut u8, usize), Status>;
@@ -46,14 +46,14 @@ pub(crate) trait Receives {
     /// # Safety
     ///
     /// An item may be written at `into`.
-    unsafe fn pop(&mut self, into: *mut u8, patience: Patience) -> Status;
+    unsafe fn pop(&mut self, into: *mut u8, timeout: i64) -> Status;
 
     /// Pops up to `n` items, and returns their number. Waits for the first one.
     ///
     /// # Safety
     ///
     /// `n` items may be written at `into`.
-    unsafe fn pop_many(&mut self, into: *mut u8, n: usize, patience: Patience) -> usize;
+    unsafe fn pop_many(&mut self, into: *mut u8, n: usize, timeout: i64) -> usize;
 
     /// Up to `n` items in a row, in place, if the queue lends them. 0 if there is none.
     fn peek(&mut self, n: usize) -> Result<(*mut u8, usize), Status>;
@@ -244,21 +244,18 @@ where
     B: Bells + 'static,
     wait::Producer<P, B>: Meets,
 {
-    unsafe fn push(&mut self, item: *const u8, patience: Patience) -> Status {
-        // SAFETY: the caller's contract.
-        let item = unsafe { read::<N>(item, self.size) };
+    unsafe fn push(&mut self, item: *const u8, timeout: i64) -> Status {
         self.lent = 0;
-        match patience {
-            Patience::None => Status::of(self.queue.try_push(item).map_err(Into::into)),
-            Patience::For(time) => {
-                Status::of(self.queue.push_timeout(item, time).map_err(Into::into))
-            }
-            Patience::Forever => Status::of(self.queue.push(item).map_err(|_| Status::Closed)),
+        // SAFETY: the caller's contract.
+        match self.queue.try_push(unsafe { read::<N>(item, self.size) }) {
+            Ok(()) => Status::Ok,
+            Err(error) => self.push_later(error, timeout),
         }
     }
 
-    unsafe fn push_many(&mut self, items: *const u8, n: usize, patience: Patience) -> usize {
+    unsafe fn push_many(&mut self, items: *const u8, n: usize, timeout: i64) -> usize {
         self.lent = 0;
+        let patience = Patience::from(timeout);
         let until = deadline(patience);
         let mut done = 0;
         loop {
@@ -267,8 +264,8 @@ where
             if done == n || matches!(patience, Patience::None) {
                 return done;
             }
-            let left = until.map_or(Patience::Forever, |until| {
-                Patience::For(until.saturating_duration_since(Instant::now()))
+            let left = until.map_or(timeout, |until| {
+                until.saturating_duration_since(Instant::now()).as_nanos() as i64
             });
             // SAFETY: as above.
             if unsafe { self.push(items.add(done * self.size), left) } != Status::Ok {
@@ -329,6 +326,21 @@ where
     P: corelane::Producer<Item = [u8; N]>,
     B: Bells,
 {
+    /// Pushes an item for which there was no room.
+    #[cold]
+    #[inline(never)]
+    fn push_later(&mut self, refused: TryPushError<[u8; N]>, timeout: i64) -> Status {
+        let waited = match Patience::from(timeout) {
+            Patience::None => return refused.into(),
+            Patience::For(time) => self.queue.push_timeout(refused.into_inner(), time),
+            Patience::Forever => {
+                let pushed = self.queue.push(refused.into_inner());
+                pushed.map_err(|Closed(item)| TryPushError::Closed(item))
+            }
+        };
+        Status::of(waited.map_err(Into::into))
+    }
+
     /// Pushes as many as fit.
     ///
     /// # Safety
@@ -360,29 +372,26 @@ where
     B: Bells + 'static,
     wait::Consumer<C, B>: Meets,
 {
-    unsafe fn pop(&mut self, into: *mut u8, patience: Patience) -> Status {
+    unsafe fn pop(&mut self, into: *mut u8, timeout: i64) -> Status {
         self.lent = 0;
-        let popped = match patience {
-            Patience::None => self.queue.try_pop().map_err(Status::from),
-            Patience::For(time) => self.queue.pop_timeout(time).map_err(Status::from),
-            Patience::Forever => self.queue.pop().ok_or(Status::Closed),
+        let popped = match self.queue.try_pop() {
+            Ok(item) => item,
+            Err(error) => match self.pop_later(error, timeout) {
+                Ok(item) => item,
+                Err(error) => return error.into(),
+            },
         };
-        match popped {
-            Ok(item) => {
-                // SAFETY: the caller's contract.
-                unsafe { write::<N>(item, into, self.size) };
-                Status::Ok
-            }
-            Err(status) => status,
-        }
+        // SAFETY: the caller's contract.
+        unsafe { write::<N>(popped, into, self.size) };
+        Status::Ok
     }
 
-    unsafe fn pop_many(&mut self, into: *mut u8, n: usize, patience: Patience) -> usize {
+    unsafe fn pop_many(&mut self, into: *mut u8, n: usize, timeout: i64) -> usize {
         self.lent = 0;
         // SAFETY: the caller's contract.
         let done = unsafe { self.pop_run(into, n) };
         // SAFETY: as above.
-        if done > 0 || n == 0 || unsafe { self.pop(into, patience) } != Status::Ok {
+        if done > 0 || n == 0 || unsafe { self.pop(into, timeout) } != Status::Ok {
             return done;
         }
         // SAFETY: as above: these are among the caller's places.
@@ -444,6 +453,17 @@ where
     C: corelane::Consumer<Item = [u8; N]>,
     B: Bells,
 {
+    /// Pops an item after there was none.
+    #[cold]
+    #[inline(never)]
+    fn pop_later(&mut self, error: TryPopError, timeout: i64) -> Result<[u8; N], TryPopError> {
+        match Patience::from(timeout) {
+            Patience::None => Err(error),
+            Patience::For(time) => self.queue.pop_timeout(time),
+            Patience::Forever => self.queue.pop().ok_or(TryPopError::Closed),
+        }
+    }
+
     /// Pops as many as there are, up to `n`.
     ///
     /// # Safety
