@@ -431,6 +431,12 @@ public:
     corelane_peer peer() const noexcept { return corelane_record_producer_peer(handle_.get()); }
     void close() noexcept { handle_.reset(); }
 
+    template <class Rep, class Period>
+    bool wait_for_peer(std::chrono::duration<Rep, Period> time) const noexcept
+    {
+        return corelane_record_producer_wait_for_peer(handle_.get(), detail::nanoseconds(time));
+    }
+
 private:
     status push_within(std::string_view bytes, std::int64_t timeout) noexcept
     {
@@ -468,6 +474,12 @@ public:
     std::uint64_t position() const noexcept { return corelane_record_consumer_position(handle_.get()); }
     corelane_peer peer() const noexcept { return corelane_record_consumer_peer(handle_.get()); }
     void close() noexcept { handle_.reset(); }
+
+    template <class Rep, class Period>
+    bool wait_for_peer(std::chrono::duration<Rep, Period> time) const noexcept
+    {
+        return corelane_record_consumer_wait_for_peer(handle_.get(), detail::nanoseconds(time));
+    }
 
 private:
     std::optional<span<const std::byte>> peek_within(std::int64_t timeout) noexcept
