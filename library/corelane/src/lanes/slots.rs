@@ -104,11 +104,13 @@ impl<T> Slots for Lanes<T> {
 
     unsafe fn init(variables: NonNull<u8>, slots: NonNull<u8>, shape: Shape) -> Self {
         let positions = variables.cast::<Positions>();
-        let zero = || Padded(AtomicU64::new(0));
-        // SAFETY: by the caller's contract there is room for all positions and slots.
+        // SAFETY: by the caller's contract there is room for all positions and slots. Only words are
+        // written: other processes may see the bytes between them.
         unsafe {
             for lane in 0..shape.lanes {
-                positions.add(lane).write(Positions { head: zero(), read: zero() });
+                let lane = positions.add(lane).as_ptr();
+                (&raw mut (*lane).head.0).write(AtomicU64::new(0));
+                (&raw mut (*lane).read.0).write(AtomicU64::new(0));
             }
             Self { positions, slots: Words::init(variables, slots, shape.lanes * shape.len), shape }
         }

@@ -75,21 +75,40 @@ fn shared_places<H: State>(shape: <H::Slots as Slots>::Shape) -> Places {
     Places::new(Memory::Heap, Layout::new::<Head<H>>(), variables, slots).0
 }
 
-/// Makes a queue in memory that processes will share, and returns its slots.
+/// Makes a queue in memory that processes will share, and returns its slots. Only words are written:
+/// a whole header would also have bytes between its fields, which may be anything of this process.
 ///
 /// # Safety
 ///
-/// `base` points to memory of [`shared_layout`], which no other process uses yet.
+/// `base` points to memory of [`shared_layout`], which no other process uses yet. All of its bytes
+/// are zeros, which are the header of an empty queue.
 pub(crate) unsafe fn found<H: State>(
     base: NonNull<u8>,
     shape: <H::Slots as Slots>::Shape,
-    header: H,
 ) -> H::Slots {
     let places = shared_places::<H>(shape);
     // SAFETY: the caller's contract; the layout has room for all of this.
     unsafe {
-        base.cast().write(Head { present: Presence::new(), header });
+        presence(base).begin();
         H::Slots::init(base.add(places.variables), base.add(places.slots), shape)
+    }
+}
+
+/// As [`found`], with a header that isn't zeros.
+///
+/// # Safety
+///
+/// As for [`found`].
+#[cfg(feature = "literature")]
+pub(crate) unsafe fn found_with<H: State>(
+    base: NonNull<u8>,
+    shape: <H::Slots as Slots>::Shape,
+    header: H,
+) -> H::Slots {
+    // SAFETY: the caller's contract.
+    unsafe {
+        base.cast().write(Head { present: Presence::new(), header });
+        found::<H>(base, shape)
     }
 }
 
@@ -152,6 +171,12 @@ const HALF: u64 = u32::MAX as u64;
 
 /// For a queue whose sides processes take and lose.
 impl Presence {
+    /// One end of each side, of a new queue in memory that is zeros.
+    fn begin(&self) {
+        // Relaxed: no other process has the queue yet.
+        self.0.store(Self::new().0.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
     /// What [`take`](Self::take) changes, for [`bury`](Self::bury).
     pub(crate) fn seen(&self) -> u64 {
         // Acquire ↔ Release in `take`: the side is seen taken before its owner is looked for.

@@ -44,8 +44,8 @@ impl<T: Item> Kind for All<T> {
 
     unsafe fn found(link: &Link, sizes: Sizes) -> Result<(), CapacityError> {
         let len = seq_ring::len::<T>(sizes.capacity)?;
-        // SAFETY: the caller's contract.
-        seq_ring::begin(&unsafe { found(link.queue(), len, Header::<T>::new(0)) }, 0);
+        // SAFETY: the caller's contract. A header for position 0 is zeros.
+        seq_ring::begin(&unsafe { found::<Header<T>>(link.queue(), len) }, 0);
         Ok(())
     }
 

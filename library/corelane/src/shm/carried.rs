@@ -102,7 +102,7 @@ pub trait Kind {
     ///
     /// # Safety
     ///
-    /// The lane has room for the queue, and no other process has it yet.
+    /// The lane has room for the queue, of zeros, and no other process has it yet.
     unsafe fn found(link: &Link, sizes: Sizes) -> Result<(), CapacityError>;
 
     /// Continues as the producer.
@@ -150,8 +150,8 @@ impl<T: Item> Kind for T {
 
     unsafe fn found(link: &Link, sizes: Sizes) -> Result<(), CapacityError> {
         let lines = lines::<T>(sizes)?.lines;
-        // SAFETY: the caller's contract.
-        let lines = unsafe { found(link.queue(), lines, line_ring::Header::<T>::new(0)) };
+        // SAFETY: the caller's contract. A header for position 0 is zeros.
+        let lines = unsafe { found::<line_ring::Header<T>>(link.queue(), lines) };
         line_ring::empty(&lines, 0);
         Ok(())
     }
@@ -204,8 +204,8 @@ impl Kind for [u8] {
 
     unsafe fn found(link: &Link, sizes: Sizes) -> Result<(), CapacityError> {
         let len = words(sizes)?.len;
-        // SAFETY: the caller's contract.
-        let words = unsafe { found(link.queue(), len, record_ring::Header::new(0)) };
+        // SAFETY: the caller's contract. A header for position 0 is zeros.
+        let words = unsafe { found::<record_ring::Header>(link.queue(), len) };
         record_ring::begin(&words, 0);
         Ok(())
     }

@@ -54,7 +54,7 @@ use super::many::{Place, items};
 use super::{Item, Lane, Side};
 use crate::list::pooled::{self, MsqPool, NodeShape};
 use crate::queue::{self, CapacityError};
-use crate::region::shared::{Leaves, found, shared_layout};
+use crate::region::shared::{Leaves, found_with, shared_layout};
 use crate::region::{Attach, End, Slots, State};
 use crate::ring::{self, InOrder};
 use crate::rings;
@@ -196,7 +196,7 @@ impl<T, Q: Placed<T>> Kind for Of<Q, T> {
     unsafe fn found(link: &Link, sizes: Sizes) -> Result<(), CapacityError> {
         let shape = Q::shape(sizes.capacity)?;
         // SAFETY: the caller's contract.
-        unsafe { found(link.queue(), shape, Q::header(shape)) };
+        unsafe { found_with(link.queue(), shape, Q::header(shape)) };
         Ok(())
     }
 

@@ -90,8 +90,8 @@ impl<T: Item> Kind for Many<T> {
     }
 
     unsafe fn found(link: &Link, sizes: Sizes) -> Result<(), CapacityError> {
-        // SAFETY: the caller's contract.
-        let lanes = unsafe { found(link.queue(), shape::<T>(sizes)?, Header::<T>::new()) };
+        // SAFETY: the caller's contract. The header of empty lanes is zeros.
+        let lanes = unsafe { found::<Header<T>>(link.queue(), shape::<T>(sizes)?) };
         lanes::begin(&lanes, 0);
         Ok(())
     }

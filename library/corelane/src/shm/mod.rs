@@ -263,7 +263,7 @@ impl<T: Carried + ?Sized> Lane<T> {
         let mapping = Arc::new(system("to map the lane", Mapping::new(file.as_fd(), len))?);
         let link = Arc::new(Link { mapping, file, seats: T::seats(sizes) });
         link.header().write(&About::lane::<T>(sizes, len, named));
-        // SAFETY: the file has room for the queue, and no other process has it yet.
+        // SAFETY: the new file has room for the queue, of zeros, and no other process has it yet.
         unsafe { T::found(&link, sizes) }?;
         Ok(Self { link, sizes, items: PhantomData })
     }
