@@ -1,0 +1,83 @@
+package corelane.shm;
+
+import java.time.Duration;
+
+/**
+ * A lane for items of one size, between one producer and one consumer, which may be in several processes and
+ * in several languages.
+ *
+ * <pre>{@code
+ * try (Lane lane = Lane.create("Tick", 16, 8, 1024); ItemConsumer rx = lane.consumer()) {
+ *     start(lane.inherit()); // a child opens it by Lane.open(descriptor, "Tick", 16, 8)
+ *     MemorySegment item = Arena.ofAuto().allocate(16, 8);
+ *     while (rx.pop(item)) {
+ *         use(item.get(ValueLayout.JAVA_LONG, 0));
+ *     }
+ * }
+ * }</pre>
+ */
+public final class Lane implements AutoCloseable {
+    /** As a time that is never over. */
+    static final Duration FOREVER = Duration.ofNanos(Long.MAX_VALUE);
+
+    private final Link link;
+    private final ItemLayout layout;
+
+    private Lane(Link link, ItemLayout layout) {
+        this.link = link;
+        this.layout = layout;
+    }
+
+    /**
+     * Makes a lane for at least {@code capacity} items. It is in no file system, and vanishes with its last
+     * process.
+     *
+     * @param name the name of the item's type, as in the program on the other side: "Tick" for Rust's struct
+     * @param size bytes of an item
+     * @param align its alignment, at most 8
+     */
+    public static Lane create(String name, long size, long align, long capacity) {
+        ItemLayout layout = ItemLayout.of(size, align, capacity);
+        Link link = Link.create(carried(name, size, align), capacity, 0, layout.length());
+        for (long number = 0; number < layout.lines(); number++) {
+            Link.LONG.setOpaque(link.memory, layout.line(number), number * layout.n());
+        }
+        return new Lane(link, layout);
+    }
+
+    /** Opens a lane by a descriptor that this process has inherited, for such items. */
+    public static Lane open(int descriptor, String name, long size, long align) {
+        ItemLayout.of(size, align, 1);
+        Link link = Link.open(carried(name, size, align), descriptor);
+        ItemLayout layout = ItemLayout.of(size, align, link.capacity());
+        link.checkLength(layout.length());
+        return new Lane(link, layout);
+    }
+
+    private static Link.Carried carried(String name, long size, long align) {
+        return new Link.Carried("linering", size, align, name);
+    }
+
+    /** Takes the sending side, where the last producer has stopped. */
+    public ItemProducer producer() {
+        return new ItemProducer(link, layout);
+    }
+
+    /** Takes the receiving side, where the last consumer has stopped. */
+    public ItemConsumer consumer() {
+        return new ItemConsumer(link, layout);
+    }
+
+    /** A descriptor that programs inherit which this one starts. It stays open until this process ends. */
+    public int inherit() {
+        int file = Libc.reopen(link.file);
+        Libc.setInherited(file, true);
+        return file;
+    }
+
+    /** Closes the lane's handle. Sides that were taken go on, but find no dead process any more. */
+    @Override
+    public void close() {
+        link.close();
+    }
+}

@@ -1,0 +1,55 @@
+package corelane.shm;
+
+/** A lane for byte records of any length, between one producer and one consumer. As {@link Lane}. */
+public final class RecordLane implements AutoCloseable {
+    private static final Link.Carried CARRIED = new Link.Carried("records", 1, 8, "[u8]");
+
+    private final Link link;
+    private final RecordLayout layout;
+
+    private RecordLane(Link link, RecordLayout layout) {
+        this.link = link;
+        this.layout = layout;
+    }
+
+    /**
+     * Makes a lane for at least {@code capacity} bytes of records.
+     *
+     * @param longest bytes of the longest record, or 0: a quarter of the capacity
+     */
+    public static RecordLane create(long capacity, long longest) {
+        RecordLayout layout = RecordLayout.of(capacity, longest);
+        return new RecordLane(Link.create(CARRIED, capacity, longest, layout.length()), layout);
+    }
+
+    /** Opens a lane by a descriptor that this process has inherited. */
+    public static RecordLane open(int descriptor) {
+        Link link = Link.open(CARRIED, descriptor);
+        RecordLayout layout = RecordLayout.of(link.capacity(), link.longest());
+        link.checkLength(layout.length());
+        return new RecordLane(link, layout);
+    }
+
+    /** Takes the sending side, where the last producer has stopped. */
+    public RecordProducer producer() {
+        return new RecordProducer(link, layout);
+    }
+
+    /** Takes the receiving side, where the last consumer has stopped. */
+    public RecordConsumer consumer() {
+        return new RecordConsumer(link, layout);
+    }
+
+    /** As {@link Lane#inherit}. */
+    public int inherit() {
+        int file = Libc.reopen(link.file);
+        Libc.setInherited(file, true);
+        return file;
+    }
+
+    /** As {@link Lane#close}. */
+    @Override
+    public void close() {
+        link.close();
+    }
+}

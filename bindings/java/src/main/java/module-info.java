@@ -1,0 +1,4 @@
+/** Lanes between processes, in pure Java. */
+module corelane {
+    exports corelane.shm;
+}
