@@ -65,14 +65,14 @@ typedef enum {
 // How a call waits.
 typedef enum {
   // Looks and yields for some microseconds, less if that has failed lately, and then sleeps.
-  CORELANE_WAIT_ADAPTIVE = 0,
+  CORELANE_STRATEGY_ADAPTIVE = 0,
   // Looks all the time. It takes a whole core.
-  CORELANE_WAIT_SPIN = 1,
+  CORELANE_STRATEGY_SPIN = 1,
   // Yields before each look. It takes a core that no other thread wants.
-  CORELANE_WAIT_YIELD = 2,
+  CORELANE_STRATEGY_YIELD = 2,
   // Sleeps at once.
-  CORELANE_WAIT_SLEEP = 3,
-} corelane_wait;
+  CORELANE_STRATEGY_SLEEP = 3,
+} corelane_strategy;
 
 // The processes on the other side of a lane.
 typedef enum {
@@ -108,7 +108,7 @@ typedef enum {
   CORELANE_KIND_IN_PLACE = 1,
   // Between any number of producers and consumers: `leased`.
   CORELANE_KIND_SEVERAL = 2,
-  // As `Several`: `bbq`, the block-based queue. First in first out among all threads.
+  // As `SEVERAL`: `bbq`, the block-based queue. First in first out among all threads.
   CORELANE_KIND_BLOCKS = 3,
   // A push never waits: it overwrites the oldest item. Any number of producers and consumers, and
   // each item goes to one consumer: `seqring`.
@@ -163,7 +163,7 @@ typedef struct {
   size_t item_size;
   // The alignment of an item, at most 8. Not used for records.
   size_t item_align;
-  // Of `Several`: the number of producers that there may be at a time. Of `Records`: bytes of the
+  // Of `SEVERAL`: the number of producers that there may be at a time. Of `RECORDS`: bytes of the
   // longest record. 0: 16 producers, or a quarter of the capacity. Not used to open a lane.
   size_t most;
 } corelane_carried;
@@ -292,7 +292,7 @@ bool corelane_producer_is_closed(corelane_producer *handle);
 // Chooses how this handle's calls wait.
 //
 // OK; INVALID.
-corelane_status corelane_producer_wait(corelane_producer *handle, corelane_wait how);
+corelane_status corelane_producer_strategy(corelane_producer *handle, corelane_strategy how);
 
 // Checks the process on the other side of a lane. If all processes that had it are dead,
 // the side is closed from now on.
@@ -338,7 +338,7 @@ bool corelane_consumer_is_closed(corelane_consumer *handle);
 // Chooses how this handle's calls wait.
 //
 // OK; INVALID.
-corelane_status corelane_consumer_wait(corelane_consumer *handle, corelane_wait how);
+corelane_status corelane_consumer_strategy(corelane_consumer *handle, corelane_strategy how);
 
 // Checks the process on the other side of a lane. If all processes that had it are dead,
 // the side is closed from now on.
@@ -547,8 +547,9 @@ uint64_t corelane_record_producer_position(corelane_record_producer *handle);
 // As `corelane_producer_is_closed`.
 bool corelane_record_producer_is_closed(corelane_record_producer *handle);
 
-// As `corelane_producer_wait`.
-corelane_status corelane_record_producer_wait(corelane_record_producer *handle, corelane_wait how);
+// As `corelane_producer_strategy`.
+corelane_status corelane_record_producer_strategy(corelane_record_producer *handle,
+                                                  corelane_strategy how);
 
 // As `corelane_producer_peer`.
 corelane_peer corelane_record_producer_peer(corelane_record_producer *handle);
@@ -572,8 +573,9 @@ uint64_t corelane_record_consumer_position(corelane_record_consumer *handle);
 // As `corelane_producer_is_closed`.
 bool corelane_record_consumer_is_closed(corelane_record_consumer *handle);
 
-// As `corelane_producer_wait`.
-corelane_status corelane_record_consumer_wait(corelane_record_consumer *handle, corelane_wait how);
+// As `corelane_producer_strategy`.
+corelane_status corelane_record_consumer_strategy(corelane_record_consumer *handle,
+                                                  corelane_strategy how);
 
 // As `corelane_producer_peer`.
 corelane_peer corelane_record_consumer_peer(corelane_record_consumer *handle);
@@ -791,7 +793,7 @@ bool corelane_producer_is_closed(corelane_producer *handle);
 // Chooses how this handle's calls wait.
 //
 // OK; INVALID.
-corelane_status corelane_producer_wait(corelane_producer *handle, corelane_wait how);
+corelane_status corelane_producer_strategy(corelane_producer *handle, corelane_strategy how);
 
 // Checks the process on the other side of a lane. If all processes that had it are dead,
 // the side is closed from now on.
@@ -837,7 +839,7 @@ bool corelane_consumer_is_closed(corelane_consumer *handle);
 // Chooses how this handle's calls wait.
 //
 // OK; INVALID.
-corelane_status corelane_consumer_wait(corelane_consumer *handle, corelane_wait how);
+corelane_status corelane_consumer_strategy(corelane_consumer *handle, corelane_strategy how);
 
 // Checks the process on the other side of a lane. If all processes that had it are dead,
 // the side is closed from now on.
@@ -944,8 +946,9 @@ uint64_t corelane_record_producer_position(corelane_record_producer *handle);
 // As `corelane_producer_is_closed`.
 bool corelane_record_producer_is_closed(corelane_record_producer *handle);
 
-// As `corelane_producer_wait`.
-corelane_status corelane_record_producer_wait(corelane_record_producer *handle, corelane_wait how);
+// As `corelane_producer_strategy`.
+corelane_status corelane_record_producer_strategy(corelane_record_producer *handle,
+                                                  corelane_strategy how);
 
 // As `corelane_producer_peer`.
 corelane_peer corelane_record_producer_peer(corelane_record_producer *handle);
@@ -969,8 +972,9 @@ uint64_t corelane_record_consumer_position(corelane_record_consumer *handle);
 // As `corelane_producer_is_closed`.
 bool corelane_record_consumer_is_closed(corelane_record_consumer *handle);
 
-// As `corelane_producer_wait`.
-corelane_status corelane_record_consumer_wait(corelane_record_consumer *handle, corelane_wait how);
+// As `corelane_producer_strategy`.
+corelane_status corelane_record_consumer_strategy(corelane_record_consumer *handle,
+                                                  corelane_strategy how);
 
 // As `corelane_producer_peer`.
 corelane_peer corelane_record_consumer_peer(corelane_record_consumer *handle);

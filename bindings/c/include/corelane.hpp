@@ -76,11 +76,11 @@ private:
 #endif
 
 /* How a handle's calls wait. */
-enum class wait {
-    adaptive = CORELANE_WAIT_ADAPTIVE,
-    spin = CORELANE_WAIT_SPIN,
-    yield = CORELANE_WAIT_YIELD,
-    sleep = CORELANE_WAIT_SLEEP,
+enum class strategy {
+    adaptive = CORELANE_STRATEGY_ADAPTIVE,
+    spin = CORELANE_STRATEGY_SPIN,
+    yield = CORELANE_STRATEGY_YIELD,
+    sleep = CORELANE_STRATEGY_SLEEP,
 };
 
 /* Items or bytes in a row. Converts to `std::span`. */
@@ -214,9 +214,9 @@ public:
         return corelane_producer_wait_for_peer(handle_.get(), detail::nanoseconds(time));
     }
 
-    void waits_by(wait how) noexcept
+    void set_strategy(strategy how) noexcept
     {
-        corelane_producer_wait(handle_.get(), static_cast<corelane_wait>(how));
+        corelane_producer_strategy(handle_.get(), static_cast<corelane_strategy>(how));
     }
 
 private:
@@ -292,9 +292,9 @@ public:
         return corelane_consumer_wait_for_peer(handle_.get(), detail::nanoseconds(time));
     }
 
-    void waits_by(wait how) noexcept
+    void set_strategy(strategy how) noexcept
     {
-        corelane_consumer_wait(handle_.get(), static_cast<corelane_wait>(how));
+        corelane_consumer_strategy(handle_.get(), static_cast<corelane_strategy>(how));
     }
 
     class iterator {

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::ptr;
 
 use corelane::shm;
-use corelane::wait::Strategy;
+use corelane::wait;
 
 use crate::item::{Receives, Sends};
 use crate::status::{Patience, Status};
@@ -21,7 +21,7 @@ pub struct Consumer(pub(crate) Option<Box<dyn Receives>>);
 /// How a call waits.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
-pub enum Wait {
+pub enum Strategy {
     /// Looks and yields for some microseconds, less if that has failed lately, and then sleeps.
     Adaptive = 0,
     /// Looks all the time. It takes a whole core.
@@ -32,13 +32,13 @@ pub enum Wait {
     Sleep = 3,
 }
 
-impl From<Wait> for Strategy {
-    fn from(wait: Wait) -> Self {
-        match wait {
-            Wait::Adaptive => Self::Adaptive,
-            Wait::Spin => Self::Spin,
-            Wait::Yield => Self::Yield,
-            Wait::Sleep => Self::Sleep,
+impl From<Strategy> for wait::Strategy {
+    fn from(strategy: Strategy) -> Self {
+        match strategy {
+            Strategy::Adaptive => Self::Adaptive,
+            Strategy::Spin => Self::Spin,
+            Strategy::Yield => Self::Yield,
+            Strategy::Sleep => Self::Sleep,
         }
     }
 }
@@ -361,7 +361,10 @@ pub extern "C" fn corelane_producer_is_closed(handle: Option<&mut Producer>) -> 
 ///
 /// OK; INVALID.
 #[unsafe(no_mangle)]
-pub extern "C" fn corelane_producer_wait(handle: Option<&mut Producer>, how: Wait) -> Status {
+pub extern "C" fn corelane_producer_strategy(
+    handle: Option<&mut Producer>,
+    how: Strategy,
+) -> Status {
     let Some(handle) = handle else { return Status::Invalid };
     handle.0 = handle.0.take().map(|calls| calls.by(how.into()));
     Status::Ok
@@ -444,7 +447,10 @@ pub extern "C" fn corelane_consumer_is_closed(handle: Option<&mut Consumer>) -> 
 ///
 /// OK; INVALID.
 #[unsafe(no_mangle)]
-pub extern "C" fn corelane_consumer_wait(handle: Option<&mut Consumer>, how: Wait) -> Status {
+pub extern "C" fn corelane_consumer_strategy(
+    handle: Option<&mut Consumer>,
+    how: Strategy,
+) -> Status {
     let Some(handle) = handle else { return Status::Invalid };
     handle.0 = handle.0.take().map(|calls| calls.by(how.into()));
     Status::Ok

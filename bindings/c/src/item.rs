@@ -3,11 +3,12 @@
 use std::slice;
 use std::time::{Duration, Instant};
 
-use corelane::shm::{self, Peer};
-use corelane::wait::{self, Bells, Closed, Local, Strategy};
+use corelane::shm::Peer;
+use corelane::wait::{self, Bells, Closed, Strategy};
 use corelane::{LendItems, LendSlots, TryPopError, TryPushError};
 
-use crate::size::{first, read, write};
+use crate::meets::Meets;
+use crate::size::{read, write};
 use crate::status::{Patience, Status};
 
 /// The calls of a sending handle.
@@ -73,53 +74,6 @@ pub(crate) trait Receives {
     fn by(self: Box<Self>, strategy: Strategy) -> Box<dyn Receives>;
 }
 
-/// A handle that knows of the process on the other side, if there is one, and of what the processes
-/// before it have done.
-pub(crate) trait Meets {
-    fn counts(&self) -> u64 {
-        0
-    }
-
-    fn meets(&self) -> Option<Peer> {
-        None
-    }
-
-    fn waits_for_peer(&self, _: Duration) -> bool {
-        true
-    }
-}
-
-impl<P> Meets for wait::Producer<P, Local> {}
-impl<C> Meets for wait::Consumer<C, Local> {}
-
-macro_rules! meets {
-    ($($handle:ident $count:expr;)*) => {$(
-        impl<const N: usize> Meets for shm::$handle<[u8; N]> {
-            fn counts(&self) -> u64 {
-                let count: fn(&Self) -> u64 = $count;
-                count(self)
-            }
-
-            fn meets(&self) -> Option<Peer> {
-                Some(self.peer())
-            }
-
-            fn waits_for_peer(&self, timeout: Duration) -> bool {
-                self.wait_for_peer(timeout)
-            }
-        }
-    )*};
-}
-
-meets! {
-    Producer Self::position;
-    Consumer Self::position;
-    ManyProducer |_| 0;
-    ManyConsumer |_| 0;
-    Publisher Self::position;
-    Subscriber Self::position;
-}
-
 /// How the slots of a queue are lent.
 pub(crate) trait Loans<Q> {
     fn lend(_: &mut Q, _: usize) -> Result<(*mut u8, usize), Status> {
@@ -146,7 +100,8 @@ impl<P: LendSlots<Item = [u8; N]>, B: Bells, const N: usize> Loans<wait::Produce
             return Err(LendSlots::refusal(tx).into());
         }
         // SAFETY: as many can be lent.
-        Ok(first(unsafe { LendSlots::lend(tx, n) }.0))
+        let slots = unsafe { LendSlots::lend(tx, n) }.0;
+        Ok((slots.as_mut_ptr().cast(), slots.len()))
     }
 
     unsafe fn settle(tx: &mut wait::Producer<P, B>, n: usize) {
@@ -300,15 +255,15 @@ where
     }
 
     fn position(&self) -> u64 {
-        self.queue.counts()
+        Meets::position(&self.queue)
     }
 
     fn peer(&self) -> Option<Peer> {
-        self.queue.meets()
+        Meets::peer(&self.queue)
     }
 
     fn wait_for_peer(&self, timeout: Duration) -> bool {
-        self.queue.waits_for_peer(timeout)
+        Meets::wait_for_peer(&self.queue, timeout)
     }
 
     fn another(&self) -> Option<Box<dyn Sends>> {
@@ -427,15 +382,15 @@ where
     }
 
     fn position(&self) -> u64 {
-        self.queue.counts()
+        Meets::position(&self.queue)
     }
 
     fn peer(&self) -> Option<Peer> {
-        self.queue.meets()
+        Meets::peer(&self.queue)
     }
 
     fn wait_for_peer(&self, timeout: Duration) -> bool {
-        self.queue.waits_for_peer(timeout)
+        Meets::wait_for_peer(&self.queue, timeout)
     }
 
     fn another(&self) -> Option<Box<dyn Receives>> {

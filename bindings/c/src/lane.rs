@@ -52,7 +52,7 @@ pub struct Carried {
     pub item_size: usize,
     /// The alignment of an item, at most 8. Not used for records.
     pub item_align: usize,
-    /// Of `Several`: the number of producers that there may be at a time. Of `Records`: bytes of the
+    /// Of `SEVERAL`: the number of producers that there may be at a time. Of `RECORDS`: bytes of the
     /// longest record. 0: 16 producers, or a quarter of the capacity. Not used to open a lane.
     pub most: usize,
 }

@@ -10,8 +10,10 @@
 //! function.
 
 mod handle;
+mod held;
 mod item;
 mod lane;
+mod meets;
 mod queue;
 mod record;
 mod size;

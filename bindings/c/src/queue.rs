@@ -18,7 +18,7 @@ pub enum Kind {
     InPlace = 1,
     /// Between any number of producers and consumers: `leased`.
     Several = 2,
-    /// As `Several`: `bbq`, the block-based queue. First in first out among all threads.
+    /// As `SEVERAL`: `bbq`, the block-based queue. First in first out among all threads.
     Blocks = 3,
     /// A push never waits: it overwrites the oldest item. Any number of producers and consumers, and
     /// each item goes to one consumer: `seqring`.

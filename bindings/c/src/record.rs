@@ -11,7 +11,9 @@ use corelane::wait::bytes::{self, Claim, Claims, Record, Records};
 use corelane::wait::{Bells, Local, Strategy};
 use corelane::{CapacityError, TryPopError, record_ring};
 
-use crate::handle::{Peer, Wait, give, take_back};
+use crate::handle::{Peer, give, take_back};
+use crate::held::Held;
+use crate::meets::Meets;
 use crate::status::{Patience, Status};
 
 /// A sending handle of a queue or lane for byte records. It belongs to one thread at a time.
@@ -29,9 +31,9 @@ pub(crate) trait SendsRecords {
     fn push(&mut self, bytes: &[u8], patience: Patience) -> Status;
     fn max_len(&self) -> usize;
     fn is_closed(&self) -> bool;
-    fn counts(&self) -> u64;
-    fn meets(&self) -> Option<Met>;
-    fn waits_for_peer(&self, timeout: Duration) -> bool;
+    fn position(&self) -> u64;
+    fn peer(&self) -> Option<Met>;
+    fn wait_for_peer(&self, timeout: Duration) -> bool;
     fn another(&self) -> Option<Box<dyn SendsRecords>>;
     fn by(self: Box<Self>, strategy: Strategy) -> Box<dyn SendsRecords>;
 }
@@ -41,109 +43,34 @@ pub(crate) trait ReceivesRecords {
     fn peek(&mut self, patience: Patience) -> Result<&[u8], Status>;
     fn release(&mut self) -> Status;
     fn is_closed(&self) -> bool;
-    fn counts(&self) -> u64;
-    fn meets(&self) -> Option<Met>;
-    fn waits_for_peer(&self, timeout: Duration) -> bool;
+    fn position(&self) -> u64;
+    fn peer(&self) -> Option<Met>;
+    fn wait_for_peer(&self, timeout: Duration) -> bool;
     fn another(&self) -> Option<Box<dyn ReceivesRecords>>;
     fn by(self: Box<Self>, strategy: Strategy) -> Box<dyn ReceivesRecords>;
 }
 
-/// What the handles of threads and those of processes have apart.
-pub(crate) trait Apart: Sized {
-    fn counts(&self) -> u64 {
-        0
-    }
-
-    fn meets(&self) -> Option<Met> {
-        None
-    }
-
-    fn waits_for_peer(&self, _: Duration) -> bool {
-        true
-    }
-
+/// A handle of which the side may have several, or not.
+pub(crate) trait Another: Sized {
     fn another(&self) -> Option<Self> {
         None
     }
 }
 
-impl Apart for bytes::Producer<record_ring::Producer, Local> {}
-impl Apart for bytes::Consumer<record_ring::Consumer, Local> {}
+impl Another for bytes::Producer<record_ring::Producer, Local> {}
+impl Another for bytes::Consumer<record_ring::Consumer, Local> {}
+impl Another for shm::RecordProducer {}
+impl Another for shm::RecordConsumer {}
 
-impl Apart for bytes::Producer {
+impl Another for bytes::Producer {
     fn another(&self) -> Option<Self> {
         Some(self.clone())
     }
 }
 
-impl Apart for bytes::Consumer {
+impl Another for bytes::Consumer {
     fn another(&self) -> Option<Self> {
         Some(self.clone())
-    }
-}
-
-macro_rules! apart {
-    ($($handle:ident)*) => {$(
-        impl Apart for shm::$handle {
-            fn counts(&self) -> u64 {
-                self.position()
-            }
-
-            fn meets(&self) -> Option<Met> {
-                Some(self.peer())
-            }
-
-            fn waits_for_peer(&self, timeout: Duration) -> bool {
-                self.wait_for_peer(timeout)
-            }
-        }
-    )*};
-}
-
-apart! { RecordProducer RecordConsumer }
-
-/// A handle on the heap, and what borrows it from one call of C to a later one.
-struct Held<Q, G> {
-    /// Dropped before the handle. While it is there, nothing else uses the handle.
-    guard: Option<G>,
-    /// From a box.
-    handle: *mut Q,
-}
-
-impl<Q, G> Held<Q, G> {
-    fn new(handle: Q) -> Self {
-        Self { guard: None, handle: Box::into_raw(Box::new(handle)) }
-    }
-
-    /// The handle, with no guard.
-    fn free(&mut self) -> &'static mut Q {
-        self.guard = None;
-        // SAFETY: it is from a box that is freed by the drop of this, and has no guard. What borrows
-        // it is kept in `guard` at most.
-        unsafe { &mut *self.handle }
-    }
-
-    fn get(&self) -> &Q {
-        // SAFETY: as above; a guard has no reference to what these calls read but through the same
-        // thread.
-        unsafe { &*self.handle }
-    }
-
-    fn into_inner(mut self) -> Q {
-        self.guard = None;
-        let handle = std::mem::replace(&mut self.handle, std::ptr::null_mut());
-        // SAFETY: it is from a box, and is not used any more.
-        *unsafe { Box::from_raw(handle) }
-    }
-}
-
-impl<Q, G> Drop for Held<Q, G> {
-    fn drop(&mut self) {
-        self.guard = None;
-        if !self.handle.is_null() {
-            // SAFETY: it is from a box, and no guard borrows it.
-            drop(unsafe { Box::from_raw(self.handle) });
-        }
     }
 }
 
@@ -166,7 +93,7 @@ impl<P, B> SendsRecords for Sending<P, B>
 where
     P: Claims + 'static,
     B: Bells + 'static,
-    bytes::Producer<P, B>: Apart,
+    bytes::Producer<P, B>: Meets + Another,
 {
     fn claim(&mut self, len: usize, patience: Patience) -> Result<*mut u8, Status> {
         let claim = claim(self.free(), len, patience)?;
@@ -200,16 +127,16 @@ where
         self.get().is_closed()
     }
 
-    fn counts(&self) -> u64 {
-        self.get().counts()
+    fn position(&self) -> u64 {
+        Meets::position(self.get())
     }
 
-    fn meets(&self) -> Option<Met> {
-        self.get().meets()
+    fn peer(&self) -> Option<Met> {
+        Meets::peer(self.get())
     }
 
-    fn waits_for_peer(&self, timeout: Duration) -> bool {
-        self.get().waits_for_peer(timeout)
+    fn wait_for_peer(&self, timeout: Duration) -> bool {
+        Meets::wait_for_peer(self.get(), timeout)
     }
 
     fn another(&self) -> Option<Box<dyn SendsRecords>> {
@@ -225,7 +152,7 @@ impl<C, B> ReceivesRecords for Receiving<C, B>
 where
     C: Records + 'static,
     B: Bells + 'static,
-    bytes::Consumer<C, B>: Apart,
+    bytes::Consumer<C, B>: Meets + Another,
 {
     fn peek(&mut self, patience: Patience) -> Result<&[u8], Status> {
         let rx = self.free();
@@ -246,16 +173,16 @@ where
         self.get().is_closed()
     }
 
-    fn counts(&self) -> u64 {
-        self.get().counts()
+    fn position(&self) -> u64 {
+        Meets::position(self.get())
     }
 
-    fn meets(&self) -> Option<Met> {
-        self.get().meets()
+    fn peer(&self) -> Option<Met> {
+        Meets::peer(self.get())
     }
 
-    fn waits_for_peer(&self, timeout: Duration) -> bool {
-        self.get().waits_for_peer(timeout)
+    fn wait_for_peer(&self, timeout: Duration) -> bool {
+        Meets::wait_for_peer(self.get(), timeout)
     }
 
     fn another(&self) -> Option<Box<dyn ReceivesRecords>> {
@@ -272,7 +199,7 @@ impl RecordProducer {
     where
         P: Claims + 'static,
         B: Bells + 'static,
-        bytes::Producer<P, B>: Apart,
+        bytes::Producer<P, B>: Meets + Another,
     {
         Self(Some(Box::new(Sending::new(tx))))
     }
@@ -290,7 +217,7 @@ impl RecordConsumer {
     where
         C: Records + 'static,
         B: Bells + 'static,
-        bytes::Consumer<C, B>: Apart,
+        bytes::Consumer<C, B>: Meets + Another,
     {
         Self(Some(Box::new(Receiving::new(rx))))
     }
@@ -474,7 +401,7 @@ pub unsafe extern "C" fn corelane_record_producer_close(handle: *mut *mut Record
 /// As `corelane_producer_position`, of records.
 #[unsafe(no_mangle)]
 pub extern "C" fn corelane_record_producer_position(handle: Option<&mut RecordProducer>) -> u64 {
-    handle.and_then(RecordProducer::calls).map_or(0, |calls| calls.counts())
+    handle.and_then(RecordProducer::calls).map_or(0, |calls| calls.position())
 }
 
 /// As `corelane_producer_is_closed`.
@@ -483,11 +410,11 @@ pub extern "C" fn corelane_record_producer_is_closed(handle: Option<&mut RecordP
     handle.and_then(RecordProducer::calls).is_none_or(|calls| calls.is_closed())
 }
 
-/// As `corelane_producer_wait`.
+/// As `corelane_producer_strategy`.
 #[unsafe(no_mangle)]
-pub extern "C" fn corelane_record_producer_wait(
+pub extern "C" fn corelane_record_producer_strategy(
     handle: Option<&mut RecordProducer>,
-    how: Wait,
+    how: crate::handle::Strategy,
 ) -> Status {
     let Some(handle) = handle else { return Status::Invalid };
     handle.0 = handle.0.take().map(|calls| calls.by(how.into()));
@@ -497,7 +424,7 @@ pub extern "C" fn corelane_record_producer_wait(
 /// As `corelane_producer_peer`.
 #[unsafe(no_mangle)]
 pub extern "C" fn corelane_record_producer_peer(handle: Option<&mut RecordProducer>) -> Peer {
-    handle.and_then(RecordProducer::calls).and_then(|calls| calls.meets()).into()
+    handle.and_then(RecordProducer::calls).and_then(|calls| calls.peer()).into()
 }
 
 /// As `corelane_producer_wait_for_peer`.
@@ -507,7 +434,7 @@ pub extern "C" fn corelane_record_producer_wait_for_peer(
     timeout: i64,
 ) -> bool {
     let time = Patience::from(timeout).time();
-    handle.and_then(RecordProducer::calls).is_some_and(|calls| calls.waits_for_peer(time))
+    handle.and_then(RecordProducer::calls).is_some_and(|calls| calls.wait_for_peer(time))
 }
 
 /// As `corelane_producer_clone`.
@@ -534,7 +461,7 @@ pub unsafe extern "C" fn corelane_record_consumer_close(handle: *mut *mut Record
 /// As `corelane_consumer_position`, of records.
 #[unsafe(no_mangle)]
 pub extern "C" fn corelane_record_consumer_position(handle: Option<&mut RecordConsumer>) -> u64 {
-    handle.and_then(RecordConsumer::calls).map_or(0, |calls| calls.counts())
+    handle.and_then(RecordConsumer::calls).map_or(0, |calls| calls.position())
 }
 
 /// As `corelane_producer_is_closed`.
@@ -543,11 +470,11 @@ pub extern "C" fn corelane_record_consumer_is_closed(handle: Option<&mut RecordC
     handle.and_then(RecordConsumer::calls).is_none_or(|calls| calls.is_closed())
 }
 
-/// As `corelane_producer_wait`.
+/// As `corelane_producer_strategy`.
 #[unsafe(no_mangle)]
-pub extern "C" fn corelane_record_consumer_wait(
+pub extern "C" fn corelane_record_consumer_strategy(
     handle: Option<&mut RecordConsumer>,
-    how: Wait,
+    how: crate::handle::Strategy,
 ) -> Status {
     let Some(handle) = handle else { return Status::Invalid };
     handle.0 = handle.0.take().map(|calls| calls.by(how.into()));
@@ -557,7 +484,7 @@ pub extern "C" fn corelane_record_consumer_wait(
 /// As `corelane_producer_peer`.
 #[unsafe(no_mangle)]
 pub extern "C" fn corelane_record_consumer_peer(handle: Option<&mut RecordConsumer>) -> Peer {
-    handle.and_then(RecordConsumer::calls).and_then(|calls| calls.meets()).into()
+    handle.and_then(RecordConsumer::calls).and_then(|calls| calls.peer()).into()
 }
 
 /// As `corelane_producer_wait_for_peer`.
@@ -567,5 +494,5 @@ pub extern "C" fn corelane_record_consumer_wait_for_peer(
     timeout: i64,
 ) -> bool {
     let time = Patience::from(timeout).time();
-    handle.and_then(RecordConsumer::calls).is_some_and(|calls| calls.waits_for_peer(time))
+    handle.and_then(RecordConsumer::calls).is_some_and(|calls| calls.wait_for_peer(time))
 }

@@ -4,7 +4,6 @@
 //! an item of a lane has exactly one of these sizes. All are arrays of bytes, which may be anywhere
 //! in C's memory. In a lane they lie where items of the same size and an alignment of up to 8 do.
 
-use std::mem::MaybeUninit;
 use std::ptr;
 
 /// Calls `$then` with `$N` as the least size that is at least `$size`. `None` if there is none.
@@ -58,9 +57,4 @@ pub(crate) unsafe fn write<const N: usize>(item: [u8; N], to: *mut u8, size: usi
         // SAFETY: the caller's contract.
         unsafe { ptr::copy_nonoverlapping(item.as_ptr(), to, size) };
     }
-}
-
-/// The first of lent slots.
-pub(crate) fn first<const N: usize>(slots: &mut [MaybeUninit<[u8; N]>]) -> (*mut u8, usize) {
-    (slots.as_mut_ptr().cast(), slots.len())
 }

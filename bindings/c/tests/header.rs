@@ -43,7 +43,7 @@ fn made() -> String {
         "Kind",
         "Producer",
         "Consumer",
-        "Wait",
+        "Strategy",
         "Peer",
         "RecordProducer",
         "RecordConsumer",

@@ -58,8 +58,8 @@ fn items<T: Item>(name: &str, capacity: usize, [pushed, popped]: [u64; 2], item:
     }
     let size = size_of::<T>();
     let done = format!(
-        "lane for {capacity} items of {size} bytes, the first 8 of which are the item's number from 1 on, \
-         and the others 0; {pushed} pushed, {popped} popped, both sides taken"
+        "lane for {capacity} items of {size} bytes, the first 8 of which are the item's number from \
+         1 on, and the others 0; {pushed} pushed, {popped} popped, both sides taken"
     );
     check(name, &done, &lane);
 }
@@ -92,8 +92,8 @@ fn byte_records() {
             (0..if round + 1 == rounds { 2 } else { 4 }).for_each(|_| drop(rx.try_pop().unwrap()));
         }
         let done = format!(
-            "lane for records, capacity 4096; {rounds} times records of 0, 5, 100 and 600 bytes 0x55 pushed, all popped but for \
-             the last two, both sides taken"
+            "lane for records, capacity 4096; {rounds} times records of 0, 5, 100 and 600 bytes \
+             0x55 pushed, all popped but for the last two, both sides taken"
         );
         check(name, &done, &lane);
     }
@@ -109,8 +109,9 @@ fn lanes_of_several_producers() {
         producers[1].try_push([100 + number, 0]).unwrap();
     }
     (0..3).for_each(|_| _ = rx.try_pop().unwrap());
-    let done = "lanes for 3 producers and 8 items of 16 bytes, of which the first 8 are a number and the others 0; by two producers 1 \
-                to 5 and 101 to 105 pushed, 3 popped by the only consumer";
+    let done = "lanes for 3 producers and 8 items of 16 bytes, of which the first 8 are a number and \
+                the others 0; by two producers 1 to 5 and 101 to 105 pushed, 3 popped by the only \
+                consumer";
     check("lanes-16", done, &lanes);
 }
 
@@ -120,6 +121,7 @@ fn broadcast() {
     let mut tx = lane.producer().unwrap();
     let _rx = lane.consumer().unwrap();
     (1..=20).for_each(|number| tx.push([number, 0]).unwrap());
-    let done = "broadcast lane for 8 items of 16 bytes, of which the first 8 are a number and the others 0; 1 to 20 pushed, both sides taken";
+    let done = "broadcast lane for 8 items of 16 bytes, of which the first 8 are a number and the \
+                others 0; 1 to 20 pushed, both sides taken";
     check("broadcast-16", done, &lane);
 }

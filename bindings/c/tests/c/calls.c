@@ -165,7 +165,7 @@ static void loans(corelane_kind kind)
 static void *push_some(void *handle)
 {
     corelane_producer *tx = handle;
-    CHECK(corelane_producer_wait(tx, CORELANE_WAIT_SLEEP) == OK);
+    CHECK(corelane_producer_strategy(tx, CORELANE_STRATEGY_SLEEP) == OK);
     for (uint64_t number = 1; number <= SOME; number++) {
         const struct tick item = tick(number);
         CHECK(corelane_push(tx, &item, CORELANE_FOREVER) == OK);

@@ -81,7 +81,7 @@ fn main() -> ExitCode {
             println!("{what}: FAILED: {error}");
         }
     };
-    let mut random = Random(args.seed.max(1));
+    let mut random = fastrand::Rng::with_seed(args.seed);
     for kind in [Kind::Items, Kind::Records] {
         for from in &args.peers {
             for to in &args.peers {
@@ -183,7 +183,7 @@ fn pair<T: Carried + ?Sized>(
     kind: Kind,
     [from, to]: [&Peer; 2],
     args: &Args,
-    random: &mut Random,
+    random: &mut fastrand::Rng,
 ) -> Result<String, String> {
     let begin = Instant::now();
     let mut sides = [Side::new("push", from)?, Side::new("pop", to)?];
@@ -194,10 +194,10 @@ fn pair<T: Carried + ?Sized>(
     let mut over = [false; 2];
     while over != [true; 2] {
         let kills: u64 = sides.iter().map(|side| side.kills).sum();
-        let which = random.below(2) as usize;
+        let which = random.usize(..2);
         if kills < args.kills && !over[which] {
             let side = &mut sides[which];
-            sleep(side.start + life.mul_f64(random.below(1000) as f64 / 1000.0));
+            sleep(side.start + life.mul_f64(random.f64()));
             if !side.is_over()? {
                 side.kill()?;
                 side.spawn(lane, kind, args.items)?;
@@ -229,16 +229,4 @@ fn refuses_other_version(peer: &Peer) -> Result<String, String> {
         return Ok("refused by name".to_owned());
     }
     Err(format!("{}: {}", output.status, error.trim()))
-}
-
-/// A small generator of random numbers.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % limit
-    }
 }

@@ -1,5 +1,6 @@
 package corelane.shm;
 
+import java.nio.file.Path;
 import java.time.Duration;
 
 /**
@@ -8,7 +9,7 @@ import java.time.Duration;
  *
  * <pre>{@code
  * try (Lane lane = Lane.create("Tick", 16, 8, 1024); ItemConsumer rx = lane.consumer()) {
- *     start(lane.inherit()); // a child opens it by Lane.open(descriptor, "Tick", 16, 8)
+ *     start("worker", lane.path()); // it opens the lane by Lane.open(path, "Tick", 16, 8)
  *     MemorySegment item = Arena.ofAuto().allocate(16, 8);
  *     while (rx.pop(item)) {
  *         use(item.get(ValueLayout.JAVA_LONG, 0));
@@ -47,8 +48,13 @@ public final class Lane implements AutoCloseable {
 
     /** Opens a lane by a descriptor that this process has inherited, for such items. */
     public static Lane open(int descriptor, String name, long size, long align) {
+        return open(Link.path("self", descriptor), name, size, align);
+    }
+
+    /** Opens a lane at the path that its maker has told, for such items. */
+    public static Lane open(Path path, String name, long size, long align) {
         ItemLayout.of(size, align, 1);
-        Link link = Link.open(carried(name, size, align), descriptor);
+        Link link = Link.open(carried(name, size, align), path);
         ItemLayout layout = ItemLayout.of(size, align, link.capacity());
         link.checkLength(layout.length());
         return new Lane(link, layout);
@@ -68,11 +74,12 @@ public final class Lane implements AutoCloseable {
         return new ItemConsumer(link, layout);
     }
 
-    /** A descriptor that programs inherit which this one starts. It stays open until this process ends. */
-    public int inherit() {
-        int file = Libc.reopen(link.file);
-        Libc.setInherited(file, true);
-        return file;
+    /**
+     * Where processes of the same user find the lane, as long as this handle is open: they open it by
+     * {@link #open(Path, String, long, long)}. Java closes all descriptors in a process that it starts.
+     */
+    public Path path() {
+        return link.path();
     }
 
     /** Closes the lane's handle. Sides that were taken go on, but find no dead process any more. */

@@ -13,6 +13,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.StructLayout;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.VarHandle;
+import java.nio.file.Path;
 
 /** The system calls of lanes. */
 final class Libc {
@@ -22,8 +23,6 @@ final class Libc {
 
     private static final int O_RDWR = 2;
     private static final int O_CLOEXEC = 0x80000;
-    private static final int F_SETFD = 2;
-    private static final int FD_CLOEXEC = 1;
     private static final int F_ADD_SEALS = 1033;
     private static final int F_GET_SEALS = 1034;
     private static final int F_OFD_GETLK = 36;
@@ -87,10 +86,10 @@ final class Libc {
         return result;
     }
 
-    /** The file behind a descriptor, opened anew: with locks of its own. */
-    static int reopen(int descriptor) {
-        return checked("to open the lane's descriptor anew", withText("/proc/self/fd/" + descriptor, path ->
-                (int) OPEN.invokeExact(STATES.get(), path, O_RDWR | O_CLOEXEC)));
+    /** A file, with locks of its own: that of a descriptor is opened anew by its path. */
+    static int open(Path path) {
+        return checked("to open the lane at " + path, withText(path.toString(), text ->
+                (int) OPEN.invokeExact(STATES.get(), text, O_RDWR | O_CLOEXEC)));
     }
 
     /** A memory file of this length, which no process can make shorter. */
@@ -112,11 +111,6 @@ final class Libc {
     static boolean isSealed(int file) {
         int seals = fcntl(file, F_GET_SEALS, 0);
         return seals >= 0 && (seals & SEAL_SHRINK) != 0;
-    }
-
-    /** Lets programs inherit a descriptor, or not. */
-    static void setInherited(int file, boolean isInherited) {
-        checked("to pass the descriptor on", fcntl(file, F_SETFD, isInherited ? 0 : FD_CLOEXEC));
     }
 
     /** Takes or releases the lock of a byte. Whether it was free. */

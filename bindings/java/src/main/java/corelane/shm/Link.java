@@ -65,8 +65,8 @@ final class Link implements AutoCloseable {
     }
 
     /** A lane that another process has made. */
-    static Link open(Carried carried, int descriptor) {
-        int file = Libc.reopen(descriptor);
+    static Link open(Carried carried, Path path) {
+        int file = Libc.open(path);
         try {
             if (!Libc.isSealed(file)) {
                 throw notALane();
@@ -83,19 +83,25 @@ final class Link implements AutoCloseable {
     private Link(int file, long length) {
         this.file = file;
         try (FileChannel channel = FileChannel.open(
-                path(file), StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+                path("self", file), StandardOpenOption.READ, StandardOpenOption.WRITE)) {
             memory = channel.map(FileChannel.MapMode.READ_WRITE, 0, length, Arena.ofAuto());
         } catch (IOException error) {
             throw new LaneException("the lane can't be mapped: " + error);
         }
     }
 
-    private static Path path(int file) {
-        return Path.of("/proc/self/fd/" + file);
+    /** Where a descriptor of a process is. */
+    static Path path(Object process, int descriptor) {
+        return Path.of("/proc/" + process + "/fd/" + descriptor);
+    }
+
+    /** Where other processes find the lane. */
+    Path path() {
+        return path(ProcessHandle.current().pid(), file);
     }
 
     private static long length(int file) {
-        try (FileChannel channel = FileChannel.open(path(file), StandardOpenOption.READ)) {
+        try (FileChannel channel = FileChannel.open(path("self", file), StandardOpenOption.READ)) {
             if (channel.size() < QUEUE_AT) {
                 throw notALane();
             }
@@ -107,7 +113,7 @@ final class Link implements AutoCloseable {
 
     static LaneException notALane() {
         return new LaneException(
-                "the descriptor is not that of a lane; pass the one that the lane's maker gave");
+                "this is not a lane; pass the path or the descriptor that the lane's maker gave");
     }
 
     private void check(long[] expected) {

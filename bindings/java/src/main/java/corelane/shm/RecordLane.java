@@ -1,5 +1,7 @@
 package corelane.shm;
 
+import java.nio.file.Path;
+
 /** A lane for byte records of any length, between one producer and one consumer. As {@link Lane}. */
 public final class RecordLane implements AutoCloseable {
     private static final Link.Carried CARRIED = new Link.Carried("records", 1, 8, "[u8]");
@@ -24,7 +26,12 @@ public final class RecordLane implements AutoCloseable {
 
     /** Opens a lane by a descriptor that this process has inherited. */
     public static RecordLane open(int descriptor) {
-        Link link = Link.open(CARRIED, descriptor);
+        return open(Link.path("self", descriptor));
+    }
+
+    /** Opens a lane at the path that its maker has told. */
+    public static RecordLane open(Path path) {
+        Link link = Link.open(CARRIED, path);
         RecordLayout layout = RecordLayout.of(link.capacity(), link.longest());
         link.checkLength(layout.length());
         return new RecordLane(link, layout);
@@ -40,11 +47,9 @@ public final class RecordLane implements AutoCloseable {
         return new RecordConsumer(link, layout);
     }
 
-    /** As {@link Lane#inherit}. */
-    public int inherit() {
-        int file = Libc.reopen(link.file);
-        Libc.setInherited(file, true);
-        return file;
+    /** As {@link Lane#path}. */
+    public Path path() {
+        return link.path();
     }
 
     /** As {@link Lane#close}. */

@@ -33,7 +33,7 @@ public abstract sealed class Side implements AutoCloseable
         this.link = link;
         this.memory = link.memory;
         this.side = side;
-        seat = Libc.reopen(link.file);
+        seat = Libc.open(Link.path("self", link.file));
         if (!Libc.lock(seat, side, Libc.F_WRLCK)) {
             Libc.close(seat);
             throw new LaneException("a live process has the " + (side == 0 ? "producer" : "consumer")

@@ -162,17 +162,48 @@ class LanesTest {
         }
     }
 
+    /** The program of another process: it pushes numbers. */
+    static final class Sender {
+        public static void main(String[] arguments) {
+            MemorySegment item = ARENA.allocate(16);
+            try (Lane lane = Lane.open(Path.of(arguments[0]), "Tick", 16, 8); ItemProducer tx = lane.producer()) {
+                for (long number = 0; number < 1000; number++) {
+                    item.set(JAVA_LONG, 0, number);
+                    assertTrue(tx.push(item));
+                }
+            }
+        }
+    }
+
+    @Test
+    void aProcessOpensTheLaneByItsPath() throws IOException, InterruptedException {
+        try (Lane lane = Lane.create("Tick", 16, 8, 20); ItemConsumer rx = lane.consumer()) {
+            String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
+            Process sender = new ProcessBuilder(java, "--enable-native-access=ALL-UNNAMED", "-cp",
+                    System.getProperty("surefire.test.class.path", System.getProperty("java.class.path")) + ":target/classes",
+                    Sender.class.getName(), lane.path().toString()).inheritIO().start();
+            MemorySegment item = ARENA.allocate(16);
+            for (long number = 0; number < 1000; number++) {
+                assertTrue(rx.pop(item, Duration.ofSeconds(20)));
+                assertEquals(number, item.get(JAVA_LONG, 0));
+            }
+            assertEquals(0, sender.waitFor());
+            assertFalse(rx.pop(item));
+            assertEquals(Peer.LEFT, rx.peer());
+        }
+    }
+
     @Test
     void whatIsDescribedInAnotherWayIsRefused() {
         try (Lane lane = Lane.create("Tick", 16, 8, 10)) {
-            int descriptor = lane.inherit();
-            String name = assertThrows(LaneException.class, () -> Lane.open(descriptor, "Quote", 16, 8)).getMessage();
+            Path path = lane.path();
+            String name = assertThrows(LaneException.class, () -> Lane.open(path, "Quote", 16, 8)).getMessage();
             assertTrue(name.contains("name"), name);
-            String size = assertThrows(LaneException.class, () -> Lane.open(descriptor, "Tick", 24, 8)).getMessage();
+            String size = assertThrows(LaneException.class, () -> Lane.open(path, "Tick", 24, 8)).getMessage();
             assertTrue(size.contains("size"), size);
-            assertThrows(LaneException.class, () -> RecordLane.open(descriptor));
+            assertThrows(LaneException.class, () -> RecordLane.open(path));
             assertThrows(LaneException.class, () -> Lane.open(0, "Tick", 16, 8));
-            Lane.open(descriptor, "Tick", 16, 8).close();
+            Lane.open(path, "Tick", 16, 8).close();
         }
         assertThrows(IllegalArgumentException.class, () -> Lane.create("u64", 8, 8, 0));
         assertThrows(IllegalArgumentException.class, () -> Lane.create("u64", 12, 8, 1));
