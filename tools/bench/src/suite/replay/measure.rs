@@ -196,8 +196,10 @@ fn produce(mut tx: Box<dyn Put>, at: usize, common: &Common<'_>) -> Report {
     common.gate.meet(Wait::Yield);
     let begin = Instant::now();
     let mut due = clock.now();
-    for (step, own) in steps.iter().zip(&owns).cycle() {
-        if common.is_over.load(Ordering::Relaxed) || tally.items >= common.most {
+    for (taken, (step, own)) in steps.iter().zip(&owns).cycle().enumerate() {
+        // A thread that gets no core in a short time takes one step: no round is without items.
+        let is_over = taken > 0 && common.is_over.load(Ordering::Relaxed);
+        if is_over || tally.items >= common.most {
             break;
         }
         if has_times {
