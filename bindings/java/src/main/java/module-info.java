@@ -1,4 +1,5 @@
-/** Lanes between processes, in pure Java. */
+/** Queues between threads, and lanes between processes, in pure Java. */
 module corelane {
+    exports corelane;
     exports corelane.shm;
 }

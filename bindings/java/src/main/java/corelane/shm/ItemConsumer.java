@@ -1,74 +1,31 @@
 package corelane.shm;
 
-import static java.lang.foreign.ValueLayout.JAVA_BYTE;
-
+import corelane.ring.LineConsumer;
+import corelane.ring.LineLayout;
 import java.lang.foreign.MemorySegment;
-import java.lang.invoke.VarHandle;
 import java.time.Duration;
 
 /** The receiving side of a {@link Lane}. */
 public final class ItemConsumer extends Side {
-    private final ItemLayout layout;
-    private long line;
-    /** The position of the line's first item, and the number of items before the next one. */
-    private long start;
-    private int i;
-    /** Items of the line that were seen. */
-    private int filled;
-    private long left;
+    private final LineLayout layout;
+    private final LineConsumer ring;
 
-    ItemConsumer(Link link, ItemLayout layout) {
+    ItemConsumer(Link link, LineLayout layout) {
         super(link, Link.CONSUMER);
         this.layout = layout;
-        if (!resume()) {
+        long popped = (long) Link.LONG.getOpaque(memory, Lane.POPPED_AT);
+        long given = popped / layout.n() & -layout.together();
+        if (popped < 0 || (long) Link.LONG.getOpaque(memory, Lane.READ_AT) > given) {
             throw refused();
         }
+        Link.LONG.setRelease(memory, Lane.READ_AT, given);
+        ring = LineConsumer.at(memory, layout, Lane.LINES_AT, Lane.READ_AT, Lane.POPPED_AT, popped);
         arrive();
-    }
-
-    /** Goes on behind the last item that was popped. */
-    private boolean resume() {
-        long popped = (long) Link.LONG.getOpaque(memory, ItemLayout.POPPED_AT);
-        left = popped / layout.n();
-        long given = left & -layout.together();
-        if (popped < 0 || (long) Link.LONG.getOpaque(memory, ItemLayout.READ_AT) > given) {
-            return false;
-        }
-        Link.LONG.setRelease(memory, ItemLayout.READ_AT, given);
-        line = layout.line(left);
-        start = left * layout.n();
-        i = (int) (popped - start);
-        filled = i;
-        return true;
-    }
-
-    /** Goes behind a line. */
-    private void leave() {
-        // Unchanged, but this core owns the line when the producer needs it next.
-        Link.LONG.setOpaque(memory, line, start + layout.n());
-        left++;
-        start += layout.n();
-        line = layout.line(left);
-        i = 0;
-        filled = 0;
-        if ((left & layout.together() - 1) == 0) {
-            Link.LONG.setRelease(memory, ItemLayout.READ_AT, left);
-            wake();
-        }
-    }
-
-    private boolean look() {
-        if (i == layout.n()) {
-            leave();
-        }
-        long seen = (long) Link.LONG.getAcquire(memory, line) - start;
-        filled = (int) Math.max(0, Math.min(seen, layout.n()));
-        return i < filled;
     }
 
     /** Items that were popped since the lane was made, by all processes that have had this side. */
     public long position() {
-        return start + i;
+        return ring.position();
     }
 
     /** The lane's memory, in which {@link #tryPeek} gives places. */
@@ -78,24 +35,22 @@ public final class ItemConsumer extends Side {
 
     /** Where the oldest item is, or -1 if there is none. {@link #release} removes it. */
     public long tryPeek() {
-        if (i >= filled && !look()) {
-            return -1;
+        long left = ring.left();
+        long at = ring.peek();
+        wakeIfGivenBack(left);
+        return at;
+    }
+
+    /** The producer may sleep until lines are given back. */
+    private void wakeIfGivenBack(long before) {
+        if (ring.left() != before && ring.left() / layout.together() != before / layout.together()) {
+            wake();
         }
-        return line + layout.itemsAt() + i * layout.size();
     }
 
     /** Removes the item that was found last. */
     public void release() {
-        long at = line + layout.itemsAt() + i * layout.size();
-        i++;
-        Link.LONG.setOpaque(memory, ItemLayout.POPPED_AT, start + i);
-        if (layout.isGroup()) {
-            // A consumer that dies has not touched items that it has not recorded.
-            VarHandle.storeStoreFence();
-            for (long line = 0; line < layout.size(); line += 64) {
-                memory.set(JAVA_BYTE, at + line, (byte) 0);
-            }
-        }
+        ring.release(1);
     }
 
     /** Copies the oldest item and removes it, if there is one. */
@@ -119,16 +74,22 @@ public final class ItemConsumer extends Side {
         if (tryPop(into)) {
             return true;
         }
-        await(() -> look() || isClosed(), timeout.toNanos());
+        await(() -> hasItem() || isClosed(), timeout.toNanos());
         return tryPop(into);
+    }
+
+    private boolean hasItem() {
+        long left = ring.left();
+        boolean found = ring.hasItem();
+        wakeIfGivenBack(left);
+        return found;
     }
 
     /** Copies and removes up to {@code n} items, and returns their number. */
     public int tryPopMany(MemorySegment into, int n) {
-        int done = 0;
-        while (done < n && tryPop(into.asSlice(done * layout.size(), layout.size()))) {
-            done++;
-        }
+        long left = ring.left();
+        int done = ring.pop(into, 0, n);
+        wakeIfGivenBack(left);
         return done;
     }
 }

@@ -1,77 +1,46 @@
 package corelane.shm;
 
+import corelane.ring.LineLayout;
+import corelane.ring.LineProducer;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 
 /** The sending side of a {@link Lane}. */
 public final class ItemProducer extends Side {
-    private final ItemLayout layout;
-    private long line;
-    /** The position of the line's first item, and the number of items before the next one. */
-    private long start;
-    private int i;
-    private long entered;
-    private long limit;
+    private final LineLayout layout;
+    private final LineProducer ring;
 
-    ItemProducer(Link link, ItemLayout layout) {
+    ItemProducer(Link link, LineLayout layout) {
         super(link, Link.PRODUCER);
         this.layout = layout;
-        if (!resume()) {
+        long position = lastPosition();
+        if (position < 0) {
             throw refused();
         }
+        ring = LineProducer.at(memory, layout, Lane.LINES_AT, Lane.READ_AT, position);
         arrive();
     }
 
-    /** Goes on behind the last item that was pushed. */
-    private boolean resume() {
+    /** The position behind the last item that was pushed; -1 if the lane is damaged. */
+    private long lastPosition() {
         int n = layout.n();
-        long last = -1;
+        long last = 0;
         long index = 0;
         for (long number = 0; number < layout.lines(); number++) {
-            long tail = (long) Link.LONG.getOpaque(memory, layout.line(number));
+            long tail = (long) Link.LONG.getOpaque(memory, Lane.LINES_AT + layout.line(number));
             // A line that was never entered has the tail of its own start.
             if (tail != number * n && tail > last) {
                 last = tail;
                 index = number;
             }
         }
-        long number = last < 0 ? 0 : (last - 1) / n;
-        if (last == 0 || number % layout.lines() != index) {
-            return false;
-        }
-        line = layout.line(number);
-        start = number * n;
-        i = last < 0 ? 0 : (int) (last - start);
-        entered = number + 1;
-        limit = entered;
-        look();
-        return true;
-    }
-
-    private void look() {
-        long read = (long) Link.LONG.getAcquire(memory, ItemLayout.READ_AT);
-        long free = read + layout.lines() - entered;
-        // Another process, which isn't to be trusted, may have written anything.
-        limit = free >= 0 && free <= layout.lines() ? entered + free : entered;
-    }
-
-    private boolean enter() {
-        if (entered == limit) {
-            look();
-        }
-        if (entered == limit) {
-            return false;
-        }
-        line = layout.line(entered);
-        start += layout.n();
-        i = 0;
-        entered++;
-        return true;
+        boolean isPossible = last == 0 || (last - 1) / n % layout.lines() == index;
+        return isPossible ? last : -1;
     }
 
     /** Items that were pushed since the lane was made, by all processes that have had this side. */
     public long position() {
-        return start + i;
+        return ring.position();
     }
 
     /** The lane's memory, in which {@link #tryClaim} gives places. */
@@ -81,21 +50,13 @@ public final class ItemProducer extends Side {
 
     /** Where the next item is to be written, or -1 if there is no room. {@link #publish} pushes it. */
     public long tryClaim() {
-        if (i == layout.n() && !enter()) {
-            return -1;
-        }
-        return line + layout.itemsAt() + i * layout.size();
+        return ring.claim();
     }
 
     /** Pushes the item that was written at the claimed place. */
     public void publish() {
-        show();
+        ring.publish(1);
         wake();
-    }
-
-    private void show() {
-        i++;
-        Link.LONG.setRelease(memory, line, start + i);
     }
 
     /** Pushes a copy of the item, if there is room. */
@@ -119,24 +80,13 @@ public final class ItemProducer extends Side {
         if (tryPush(item)) {
             return true;
         }
-        await(() -> i < layout.n() || enter() || isClosed(), timeout.toNanos());
+        await(() -> ring.hasRoom() || isClosed(), timeout.toNanos());
         return tryPush(item);
     }
 
     /** Pushes as many of {@code n} items in a row as fit, and returns their number. */
     public int tryPushMany(MemorySegment items, int n) {
-        int done = 0;
-        while (done < n) {
-            long at = tryClaim();
-            if (at < 0) {
-                break;
-            }
-            int run = Math.min(n - done, layout.n() - i);
-            MemorySegment.copy(items, done * layout.size(), memory, at, run * layout.size());
-            i += run - 1;
-            show();
-            done += run;
-        }
+        int done = ring.push(items, 0, n);
         if (done > 0) {
             wake();
         }

@@ -1,5 +1,6 @@
 package corelane.shm;
 
+import corelane.ring.LineLayout;
 import java.nio.file.Path;
 import java.time.Duration;
 
@@ -21,10 +22,16 @@ public final class Lane implements AutoCloseable {
     /** As a time that is never over. */
     static final Duration FOREVER = Duration.ofNanos(Long.MAX_VALUE);
 
-    private final Link link;
-    private final ItemLayout layout;
+    /** Where the consumer writes how many lines it has left, and its position. */
+    static final long READ_AT = 4224;
 
-    private Lane(Link link, ItemLayout layout) {
+    static final long POPPED_AT = 4352;
+    static final long LINES_AT = 4608;
+
+    private final Link link;
+    private final LineLayout layout;
+
+    private Lane(Link link, LineLayout layout) {
         this.link = link;
         this.layout = layout;
     }
@@ -38,11 +45,9 @@ public final class Lane implements AutoCloseable {
      * @param align its alignment, at most 8
      */
     public static Lane create(String name, long size, long align, long capacity) {
-        ItemLayout layout = ItemLayout.of(size, align, capacity);
-        Link link = Link.create(carried(name, size, align), capacity, 0, layout.length());
-        for (long number = 0; number < layout.lines(); number++) {
-            Link.LONG.setOpaque(link.memory, layout.line(number), number * layout.n());
-        }
+        LineLayout layout = LineLayout.of(size, align, capacity);
+        Link link = Link.create(carried(name, size, align), capacity, 0, length(layout));
+        layout.empty(link.memory, LINES_AT);
         return new Lane(link, layout);
     }
 
@@ -53,11 +58,15 @@ public final class Lane implements AutoCloseable {
 
     /** Opens a lane at the path that its maker has told, for such items. */
     public static Lane open(Path path, String name, long size, long align) {
-        ItemLayout.of(size, align, 1);
+        LineLayout.of(size, align, 1);
         Link link = Link.open(carried(name, size, align), path);
-        ItemLayout layout = ItemLayout.of(size, align, link.capacity());
-        link.checkLength(layout.length());
+        LineLayout layout = LineLayout.of(size, align, link.capacity());
+        link.checkLength(length(layout));
         return new Lane(link, layout);
+    }
+
+    private static long length(LineLayout layout) {
+        return Link.rounded(LINES_AT + layout.bytes());
     }
 
     private static Link.Carried carried(String name, long size, long align) {

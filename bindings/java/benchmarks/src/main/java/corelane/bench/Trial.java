@@ -1,0 +1,97 @@
+package corelane.bench;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.CyclicBarrier;
+
+/** One candidate in a Java machine of its own. It prints nanoseconds an item, the round trip, and the batch. */
+final class Trial {
+    /** Trials whose result is left out: the compiler is at work. */
+    private static final int WARM_UPS = 4;
+    private static final int TRIALS = 3;
+
+    private Trial() {}
+
+    public static void main(String[] arguments) throws Exception {
+        Thread.setDefaultUncaughtExceptionHandler((thread, error) -> {
+            error.printStackTrace();
+            System.exit(1);
+        });
+        String name = arguments[0];
+        int producers = Integer.parseInt(arguments[1]);
+        int consumers = Integer.parseInt(arguments[2]);
+        boolean each = Boolean.parseBoolean(arguments[3]);
+        long items = Long.parseLong(arguments[4]);
+        int capacity = Integer.parseInt(arguments[5]);
+        int batch = Integer.parseInt(arguments[6]);
+        Candidate candidate = Candidates.of(name, producers, consumers, each, capacity, batch);
+        double[] results = new double[TRIALS];
+        for (int i = 0; i < WARM_UPS + TRIALS; i++) {
+            double result = run(candidate, producers, consumers, each, items, batch);
+            if (i >= WARM_UPS) {
+                results[i - WARM_UPS] = result;
+            }
+        }
+        Arrays.sort(results);
+        candidate.close();
+        System.out.println(results[TRIALS / 2] + " " + LineRoundTrip.measure() + " " + candidate.averageBatch());
+    }
+
+    private static double run(
+            Candidate candidate, int producers, int consumers, boolean each, long items, int batch) throws Exception {
+        // One by one, a call of the sender pushes many items, so that it costs nothing itself.
+        int step = batch == 1 ? 1000 : batch;
+        long share = items / producers / step * step;
+        long all = share * producers;
+        CyclicBarrier barrier = new CyclicBarrier(producers + consumers);
+        List<Thread> threads = new ArrayList<>();
+        long[] sums = new long[consumers];
+        long[] begins = new long[producers + consumers];
+        long[] ends = new long[producers + consumers];
+        for (int i = 0; i < producers; i++) {
+            int number = i;
+            Candidate.Sender sender = candidate.sender(i);
+            threads.add(Thread.ofPlatform().start(() -> {
+                begins[number] = begin(barrier);
+                for (long at = 0; at < share; at += step) {
+                    sender.send(at, step);
+                }
+                sender.end();
+                ends[number] = System.nanoTime();
+            }));
+        }
+        for (int i = 0; i < consumers; i++) {
+            int number = i;
+            Candidate.Receiver receiver = candidate.receiver(i);
+            long mine = each ? all : all / consumers + (i < all % consumers ? 1 : 0);
+            threads.add(Thread.ofPlatform().start(() -> {
+                begins[producers + number] = begin(barrier);
+                sums[number] = receiver.receive(mine);
+                ends[producers + number] = System.nanoTime();
+            }));
+        }
+        for (Thread thread : threads) {
+            thread.join();
+        }
+        long expected = 0;
+        for (long i = 0; i < share; i++) {
+            expected += Candidates.value(i);
+        }
+        expected *= producers * (each ? consumers : 1);
+        if (Arrays.stream(sums).sum() != expected) {
+            throw new IllegalStateException("items were lost or doubled");
+        }
+        long time = Arrays.stream(ends).max().orElseThrow() - Arrays.stream(begins).min().orElseThrow();
+        return time / (double) all;
+    }
+
+    private static long begin(CyclicBarrier barrier) {
+        try {
+            barrier.await();
+        } catch (Exception error) {
+            throw new IllegalStateException(error);
+        }
+        return System.nanoTime();
+    }
+}

@@ -1,0 +1,285 @@
+package corelane;
+
+import corelane.ring.Blocks;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+
+/**
+ * A bounded queue of items of fixed size, in memory off the heap: no object is made for an item, and the
+ * garbage collector has no work with them. Threads of one process share it; a {@link corelane.shm.Lane}
+ * connects processes.
+ *
+ * <p>Items are written and read in place:
+ *
+ * <pre>{@code
+ * var queue = new LineQueue(8, 1024);        // items of 8 bytes
+ * MemorySegment memory = queue.memory();
+ *
+ * long at = queue.claim();                    // waits for room
+ * memory.set(ValueLayout.JAVA_LONG, at, 42);
+ * queue.publish(at);
+ *
+ * long item = queue.peek();                   // waits for an item; -1 if the queue is closed and empty
+ * long value = memory.get(ValueLayout.JAVA_LONG, item);
+ * queue.release(item);
+ * }</pre>
+ *
+ * <p>Calls that wait let a virtual thread leave its carrier when they sleep. {@link #close} says that no more
+ * items come: call it when all pushes have returned. Consumers still get the items that are inside.
+ */
+public abstract sealed class ItemQueue implements AutoCloseable permits LineQueue, BlockItemQueue {
+    static final Duration FOREVER = Duration.ofNanos(Long.MAX_VALUE);
+
+    final MemorySegment memory;
+    final long size;
+    /** Wakes consumers, and producers. */
+    final Bell itemsBell;
+    final Bell roomBell;
+    private volatile boolean isClosed;
+
+    /** Writes or reads items in their places. */
+    @FunctionalInterface
+    public interface Action {
+        /** Writes or reads the item at {@code memory[at]}, which is the caller's until it returns. */
+        void accept(MemorySegment memory, long at);
+    }
+
+    ItemQueue(MemorySegment memory, long size, Strategy strategy) {
+        this.memory = memory;
+        this.size = size;
+        itemsBell = new Bell(strategy);
+        roomBell = new Bell(strategy);
+    }
+
+    /** The memory in which items have their places. */
+    public final MemorySegment memory() {
+        return memory;
+    }
+
+    /** Bytes of an item. */
+    public final long itemSize() {
+        return size;
+    }
+
+    /** Items that always fit. */
+    public abstract int capacity();
+
+    /** Items inside: a snapshot. */
+    public abstract int size();
+
+    /** A place to fill, or -1; {@link Blocks#YET} if an unfinished call of another thread is in the way. */
+    abstract long claimPlace();
+
+    abstract void publishPlaces(long at, int n);
+
+    /** A place with an item, or -1; {@link Blocks#YET} if an unfinished call of another thread is in the way. */
+    abstract long reservePlace();
+
+    abstract void releasePlaces(long at, int n);
+
+    abstract int push(MemorySegment items, long from, int n);
+
+    abstract int pop(MemorySegment into, long to, int n);
+
+    abstract int push(Action action, int n);
+
+    abstract int pop(Action action, int n);
+
+    /** A place to write an item to, or -1 if there is no room or the queue is closed. {@link #publish} pushes it. */
+    public final long tryClaim() {
+        long at = isClosed ? -1 : claimPlace();
+        return at == Blocks.YET ? claimAgain() : at;
+    }
+
+    private long claimAgain() {
+        long at = Blocks.YET;
+        for (int i = 0; at == Blocks.YET; i++) {
+            Blocks.await(i);
+            at = claimPlace();
+        }
+        return at;
+    }
+
+    /** As {@link #tryClaim}. Waits for room; -1 if the queue is closed. */
+    public final long claim() throws InterruptedException {
+        return claim(FOREVER);
+    }
+
+    /** As {@link #claim()}, for at most so long: then -1, too. */
+    public final long claim(Duration timeout) throws InterruptedException {
+        long at = tryClaim();
+        if (at >= 0) {
+            return at;
+        }
+        var found = new Object() {
+            long at = -1;
+        };
+        roomBell.await(() -> isClosed || (found.at = tryClaim()) >= 0, timeout.toNanos());
+        return found.at;
+    }
+
+    /** Pushes the item that was written to the claimed place. */
+    public final void publish(long at) {
+        publishPlaces(at, 1);
+        itemsBell.ring();
+    }
+
+    /** The place of the oldest item, or -1 if there is none. {@link #release} removes it. */
+    public final long tryPeek() {
+        long at = reservePlace();
+        return at == Blocks.YET ? peekAgain() : at;
+    }
+
+    private long peekAgain() {
+        long at = Blocks.YET;
+        for (int i = 0; at == Blocks.YET; i++) {
+            Blocks.await(i);
+            at = reservePlace();
+        }
+        return at;
+    }
+
+    /** As {@link #tryPeek}. Waits for an item; -1 if the queue is closed and empty. */
+    public final long peek() throws InterruptedException {
+        return peek(FOREVER);
+    }
+
+    /** As {@link #peek()}, for at most so long: then -1, too. */
+    public final long peek(Duration timeout) throws InterruptedException {
+        long at = tryPeek();
+        if (at >= 0) {
+            return at;
+        }
+        var found = new Object() {
+            long at = -1;
+        };
+        itemsBell.await(
+                () -> {
+                    // Read before the look, which then finds all that was pushed before.
+                    boolean wasClosed = isClosed;
+                    return (found.at = tryPeek()) >= 0 || wasClosed;
+                },
+                timeout.toNanos());
+        return found.at;
+    }
+
+    /** Removes the item at this place, which {@link #peek} has found. */
+    public final void release(long at) {
+        releasePlaces(at, 1);
+        roomBell.ring();
+    }
+
+    /**
+     * Pushes copies of up to {@code n} items that lie in a row in {@code items}, as many as there is room for,
+     * and returns their number. It costs less than as many single pushes.
+     */
+    public final int tryPushMany(MemorySegment items, int n) {
+        return tryPushMany(items, 0, n);
+    }
+
+    /** The same, from the item with the index {@code first} on. */
+    public final int tryPushMany(MemorySegment items, int first, int n) {
+        int done = 0;
+        for (int i = 0; done < n && !isClosed;) {
+            int pushed = push(items, (first + done) * size, n - done);
+            if (pushed == Blocks.NOTHING) {
+                break;
+            }
+            if (pushed == Blocks.YET) {
+                Blocks.await(i++);
+            } else {
+                done += pushed;
+            }
+        }
+        if (done > 0) {
+            itemsBell.ring(done);
+        }
+        return done;
+    }
+
+    /**
+     * Pushes up to {@code n} items, as many as there is room for, and returns their number. The action writes
+     * each in its place.
+     */
+    public final int tryPushEach(Action action, int n) {
+        int done = 0;
+        for (int i = 0; done < n && !isClosed;) {
+            int pushed = push(action, n - done);
+            if (pushed == Blocks.NOTHING) {
+                break;
+            }
+            if (pushed == Blocks.YET) {
+                Blocks.await(i++);
+            } else {
+                done += pushed;
+            }
+        }
+        if (done > 0) {
+            itemsBell.ring(done);
+        }
+        return done;
+    }
+
+    /** Copies and removes up to {@code n} items, and returns their number. */
+    public final int tryPopMany(MemorySegment into, int n) {
+        return tryPopMany(into, 0, n);
+    }
+
+    /** The same, to the index {@code first} and those behind it. */
+    public final int tryPopMany(MemorySegment into, int first, int n) {
+        int done = 0;
+        for (int i = 0; done < n;) {
+            int popped = pop(into, (first + done) * size, n - done);
+            if (popped == Blocks.NOTHING || popped == Blocks.YET && done > 0) {
+                break;
+            }
+            if (popped == Blocks.YET) {
+                Blocks.await(i++);
+            } else {
+                done += popped;
+            }
+        }
+        if (done > 0) {
+            roomBell.ring(done);
+        }
+        return done;
+    }
+
+    /** Calls the action for up to {@code n} items in their places, and removes them. Returns their number. */
+    public final int tryPopEach(Action action, int n) {
+        int done = 0;
+        for (int i = 0; done < n;) {
+            int popped = pop(action, n - done);
+            if (popped == Blocks.NOTHING || popped == Blocks.YET && done > 0) {
+                break;
+            }
+            if (popped == Blocks.YET) {
+                Blocks.await(i++);
+            } else {
+                done += popped;
+            }
+        }
+        if (done > 0) {
+            roomBell.ring(done);
+        }
+        return done;
+    }
+
+    /** Pushes fail from now on, and so do pops when all items are popped. A second call does nothing. */
+    @Override
+    public final void close() {
+        isClosed = true;
+        itemsBell.ring(Integer.MAX_VALUE);
+        roomBell.ring(Integer.MAX_VALUE);
+    }
+
+    /** Whether {@link #close} was called. There may be items inside. */
+    public final boolean isClosed() {
+        return isClosed;
+    }
+
+    @Override
+    public final String toString() {
+        return getClass().getSimpleName() + "[" + size() + " of " + capacity() + "]";
+    }
+}
