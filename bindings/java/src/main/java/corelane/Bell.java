@@ -33,6 +33,8 @@ final class Bell {
     }
 
     private final Strategy strategy;
+    /** Whether each thread that has slept wakes another: one ring may be for many, as a block's room is. */
+    private final boolean isPassedOn;
     private final Queue<Sleeper> sleepers = new ConcurrentLinkedQueue<>();
     /** Threads that sleep, or are about to. */
     @SuppressWarnings("unused")
@@ -44,8 +46,9 @@ final class Bell {
         volatile boolean isRung;
     }
 
-    Bell(Strategy strategy) {
+    Bell(Strategy strategy, boolean isPassedOn) {
         this.strategy = strategy;
+        this.isPassedOn = isPassedOn;
     }
 
     /** Wakes a sleeper, if there is one. */
@@ -119,13 +122,14 @@ final class Bell {
                 interval = Math.min(20 * interval, LONGEST);
                 if (sleeper.isRung) {
                     sleeper.isRung = false;
+                    interval = FIRST;
                     sleepers.add(sleeper);
                 }
             }
         } finally {
             COUNT.getAndAdd(this, -1);
-            if (!sleepers.remove(sleeper)) {
-                // A ringer chose this thread, which needs nothing more: another one may.
+            // If it isn't on the list, a ringer chose this thread, which needs nothing more: another one may.
+            if (!sleepers.remove(sleeper) || isPassedOn) {
                 wake(1);
             }
         }

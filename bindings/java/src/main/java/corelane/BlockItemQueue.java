@@ -30,11 +30,18 @@ public final class BlockItemQueue extends ItemQueue {
 
     BlockItemQueue(
             long size, Blocks blocks, boolean severalProducers, boolean severalConsumers, Strategy strategy) {
-        super(Arena.ofAuto().allocate(Math.multiplyExact(size, blocks.slots()), 64), size, strategy);
+        super(allocate(size, blocks.slots()), size, strategy);
         this.blocks = blocks;
         shift = Long.bitCount(size) == 1 ? Long.numberOfTrailingZeros(size) : -1;
         producers = severalProducers ? new SeveralProducers(blocks) : OneProducer.of(blocks);
         consumers = severalConsumers ? new SeveralConsumers(blocks, producers) : OneConsumer.of(blocks, producers);
+    }
+
+    static MemorySegment allocate(long size, int slots) {
+        if (size <= 0) {
+            throw new IllegalArgumentException("an item of " + size + " bytes is not possible");
+        }
+        return Arena.ofAuto().allocate(Math.multiplyExact(size, slots), LINE);
     }
 
     /** Between one thread that pushes and one that pops. */
@@ -120,11 +127,8 @@ public final class BlockItemQueue extends ItemQueue {
         if (slot < 0) {
             return slot;
         }
-        try {
-            MemorySegment.copy(items, from, memory, slot * size, n * size);
-        } finally {
-            producers.publish(slot, n);
-        }
+        MemorySegment.copy(items, from, memory, slot * size, n * size);
+        producers.publish(slot, n);
         return n;
     }
 
@@ -136,11 +140,8 @@ public final class BlockItemQueue extends ItemQueue {
         if (slot < 0) {
             return slot;
         }
-        try {
-            MemorySegment.copy(memory, slot * size, into, to, n * size);
-        } finally {
-            release(slot, n);
-        }
+        MemorySegment.copy(memory, slot * size, into, to, n * size);
+        release(slot, n);
         return n;
     }
 
@@ -152,12 +153,18 @@ public final class BlockItemQueue extends ItemQueue {
         if (slot < 0) {
             return slot;
         }
+        int i = 0;
         try {
-            for (int i = 0; i < n; i++) {
+            for (; i < n; i++) {
                 action.accept(memory, (slot + i) * size);
             }
         } finally {
-            producers.publish(slot, n);
+            if (i < n && !(producers instanceof OneProducer)) {
+                // Others wait for these places.
+                memory.asSlice((slot + i) * size, (n - i) * size).fill((byte) 0);
+                i = n;
+            }
+            producers.publish(slot, i);
         }
         return n;
     }
@@ -170,12 +177,14 @@ public final class BlockItemQueue extends ItemQueue {
         if (slot < 0) {
             return slot;
         }
+        int i = 0;
         try {
-            for (int i = 0; i < n; i++) {
+            for (; i < n; i++) {
                 action.accept(memory, (slot + i) * size);
             }
         } finally {
-            release(slot, n);
+            // Also the item at which the action threw. With several consumers, the others can't be put back.
+            release(slot, i < n && consumers instanceof OneConsumer ? i + 1 : n);
         }
         return n;
     }

@@ -7,6 +7,7 @@ import corelane.ring.OneProducer;
 import corelane.ring.Producers;
 import corelane.ring.SeveralConsumers;
 import corelane.ring.SeveralProducers;
+import java.util.Arrays;
 
 /**
  * The block-based bounded queue of objects ({@code bbq}).
@@ -137,11 +138,13 @@ public final class BlockQueue<E> extends ObjectQueue<E> {
         if (slot < 0) {
             return slot;
         }
-        for (int i = 0; i < n; i++) {
-            into[at + i] = items[slot + i];
-            items[slot + i] = null;
+        try {
+            System.arraycopy(items, slot, into, at, n);
+        } finally {
+            // Also if the array is of another type.
+            Arrays.fill(items, slot, slot + n, null);
+            consumers.release(slot, n);
         }
-        consumers.release(slot, n);
         return n;
     }
 

@@ -3,6 +3,7 @@ package corelane;
 import corelane.ring.Blocks;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.Objects;
 
 /**
  * A bounded queue of items of fixed size, in memory off the heap: no object is made for an item, and the
@@ -47,8 +48,8 @@ public abstract sealed class ItemQueue implements AutoCloseable permits LineQueu
     ItemQueue(MemorySegment memory, long size, Strategy strategy) {
         this.memory = memory;
         this.size = size;
-        itemsBell = new Bell(strategy);
-        roomBell = new Bell(strategy);
+        itemsBell = new Bell(strategy, false);
+        roomBell = new Bell(strategy, true);
     }
 
     /** The memory in which items have their places. */
@@ -85,7 +86,10 @@ public abstract sealed class ItemQueue implements AutoCloseable permits LineQueu
 
     abstract int pop(Action action, int n);
 
-    /** A place to write an item to, or -1 if there is no room or the queue is closed. {@link #publish} pushes it. */
+    /**
+     * A place to write an item to, or -1 if there is no room or the queue is closed. {@link #publish} pushes it.
+     * A thread claims one place at a time.
+     */
     public final long tryClaim() {
         long at = isClosed ? -1 : claimPlace();
         return at == Blocks.YET ? claimAgain() : at;
@@ -93,11 +97,10 @@ public abstract sealed class ItemQueue implements AutoCloseable permits LineQueu
 
     private long claimAgain() {
         long at = Blocks.YET;
-        for (int i = 0; at == Blocks.YET; i++) {
-            Blocks.await(i);
+        for (int i = 0; at == Blocks.YET && Blocks.await(i); i++) {
             at = claimPlace();
         }
-        return at;
+        return Math.max(at, -1);
     }
 
     /** As {@link #tryClaim}. Waits for room; -1 if the queue is closed. */
@@ -114,8 +117,8 @@ public abstract sealed class ItemQueue implements AutoCloseable permits LineQueu
         var found = new Object() {
             long at = -1;
         };
-        roomBell.await(() -> isClosed || (found.at = tryClaim()) >= 0, timeout.toNanos());
-        return found.at;
+        roomBell.await(() -> isClosed || (found.at = claimPlace()) >= 0, nanoseconds(timeout));
+        return Math.max(found.at, -1);
     }
 
     /** Pushes the item that was written to the claimed place. */
@@ -124,7 +127,10 @@ public abstract sealed class ItemQueue implements AutoCloseable permits LineQueu
         itemsBell.ring();
     }
 
-    /** The place of the oldest item, or -1 if there is none. {@link #release} removes it. */
+    /**
+     * The place of the oldest item, or -1 if there is none. {@link #release} removes it. A thread peeks at one
+     * item at a time.
+     */
     public final long tryPeek() {
         long at = reservePlace();
         return at == Blocks.YET ? peekAgain() : at;
@@ -132,11 +138,10 @@ public abstract sealed class ItemQueue implements AutoCloseable permits LineQueu
 
     private long peekAgain() {
         long at = Blocks.YET;
-        for (int i = 0; at == Blocks.YET; i++) {
-            Blocks.await(i);
+        for (int i = 0; at == Blocks.YET && Blocks.await(i); i++) {
             at = reservePlace();
         }
-        return at;
+        return Math.max(at, -1);
     }
 
     /** As {@link #tryPeek}. Waits for an item; -1 if the queue is closed and empty. */
@@ -157,10 +162,15 @@ public abstract sealed class ItemQueue implements AutoCloseable permits LineQueu
                 () -> {
                     // Read before the look, which then finds all that was pushed before.
                     boolean wasClosed = isClosed;
-                    return (found.at = tryPeek()) >= 0 || wasClosed;
+                    found.at = reservePlace();
+                    return found.at >= 0 || wasClosed && found.at != Blocks.YET;
                 },
-                timeout.toNanos());
-        return found.at;
+                nanoseconds(timeout));
+        return Math.max(found.at, -1);
+    }
+
+    static long nanoseconds(Duration timeout) {
+        return timeout.compareTo(FOREVER) < 0 ? timeout.toNanos() : Long.MAX_VALUE;
     }
 
     /** Removes the item at this place, which {@link #peek} has found. */
@@ -179,45 +189,17 @@ public abstract sealed class ItemQueue implements AutoCloseable permits LineQueu
 
     /** The same, from the item with the index {@code first} on. */
     public final int tryPushMany(MemorySegment items, int first, int n) {
-        int done = 0;
-        for (int i = 0; done < n && !isClosed;) {
-            int pushed = push(items, (first + done) * size, n - done);
-            if (pushed == Blocks.NOTHING) {
-                break;
-            }
-            if (pushed == Blocks.YET) {
-                Blocks.await(i++);
-            } else {
-                done += pushed;
-            }
-        }
-        if (done > 0) {
-            itemsBell.ring(done);
-        }
-        return done;
+        check(items, first, n, size);
+        return pushRuns(n, (done, wanted) -> push(items, (first + done) * size, wanted));
     }
 
     /**
      * Pushes up to {@code n} items, as many as there is room for, and returns their number. The action writes
-     * each in its place.
+     * each in its place. If it throws, the items before are pushed; with several producers also that item and up
+     * to {@code n} behind it, as zeros, since their places can't be given back.
      */
     public final int tryPushEach(Action action, int n) {
-        int done = 0;
-        for (int i = 0; done < n && !isClosed;) {
-            int pushed = push(action, n - done);
-            if (pushed == Blocks.NOTHING) {
-                break;
-            }
-            if (pushed == Blocks.YET) {
-                Blocks.await(i++);
-            } else {
-                done += pushed;
-            }
-        }
-        if (done > 0) {
-            itemsBell.ring(done);
-        }
-        return done;
+        return pushRuns(n, (done, wanted) -> push(action, wanted));
     }
 
     /** Copies and removes up to {@code n} items, and returns their number. */
@@ -227,42 +209,69 @@ public abstract sealed class ItemQueue implements AutoCloseable permits LineQueu
 
     /** The same, to the index {@code first} and those behind it. */
     public final int tryPopMany(MemorySegment into, int first, int n) {
+        checkInto(into, first, n, size);
+        return popRuns(n, (done, wanted) -> pop(into, (first + done) * size, wanted));
+    }
+
+    /**
+     * Calls the action for up to {@code n} items in their places, and removes them. Returns their number. If it
+     * throws, that item is removed; with several consumers also up to {@code n} behind it.
+     */
+    public final int tryPopEach(Action action, int n) {
+        return popRuns(n, (done, wanted) -> pop(action, wanted));
+    }
+
+    /** Pushes or pops some of the items that are left, as {@link #push} and {@link #pop} do. */
+    private interface Run {
+        int some(int done, int wanted);
+    }
+
+    private int pushRuns(int n, Run run) {
         int done = 0;
-        for (int i = 0; done < n;) {
-            int popped = pop(into, (first + done) * size, n - done);
-            if (popped == Blocks.NOTHING || popped == Blocks.YET && done > 0) {
-                break;
+        try {
+            for (int i = 0; done < n && !isClosed;) {
+                int pushed = run.some(done, n - done);
+                if (pushed == Blocks.NOTHING || pushed == Blocks.YET && !Blocks.await(i++)) {
+                    break;
+                }
+                done += Math.max(pushed, 0);
             }
-            if (popped == Blocks.YET) {
-                Blocks.await(i++);
-            } else {
-                done += popped;
-            }
-        }
-        if (done > 0) {
-            roomBell.ring(done);
+        } finally {
+            // Also for what was pushed before an exception.
+            itemsBell.ring(n);
         }
         return done;
     }
 
-    /** Calls the action for up to {@code n} items in their places, and removes them. Returns their number. */
-    public final int tryPopEach(Action action, int n) {
+    private int popRuns(int n, Run run) {
         int done = 0;
-        for (int i = 0; done < n;) {
-            int popped = pop(action, n - done);
-            if (popped == Blocks.NOTHING || popped == Blocks.YET && done > 0) {
-                break;
+        try {
+            for (int i = 0; done < n;) {
+                int popped = run.some(done, n - done);
+                if (popped == Blocks.NOTHING || popped == Blocks.YET && (done > 0 || !Blocks.await(i++))) {
+                    break;
+                }
+                done += Math.max(popped, 0);
             }
-            if (popped == Blocks.YET) {
-                Blocks.await(i++);
-            } else {
-                done += popped;
-            }
-        }
-        if (done > 0) {
-            roomBell.ring(done);
+        } finally {
+            roomBell.ring(n);
         }
         return done;
+    }
+
+    /** An exception in the middle of a copy would be too late. */
+    static void check(MemorySegment items, int first, int n, long size) {
+        Objects.checkFromIndexSize(first * size, n * size, items.byteSize());
+        if (!items.isAccessibleBy(Thread.currentThread())) {
+            throw new WrongThreadException("the segment belongs to another thread");
+        }
+    }
+
+    static void checkInto(MemorySegment into, int first, int n, long size) {
+        check(into, first, n, size);
+        if (into.isReadOnly()) {
+            throw new IllegalArgumentException("the segment is read-only");
+        }
     }
 
     /** Pushes fail from now on, and so do pops when all items are popped. A second call does nothing. */

@@ -5,6 +5,7 @@ import corelane.ring.LineLayout;
 import corelane.ring.LineProducer;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.invoke.VarHandle;
 
 /**
  * A ring of cache lines for items of fixed size, between one thread that pushes and one that pops
@@ -30,6 +31,7 @@ public final class LineQueue extends ItemQueue {
     private final LineProducer producer;
     private final LineConsumer consumer;
     private final int capacity;
+    private final int slots;
 
     /** A queue for at least {@code capacity} items of {@code size} bytes. */
     public LineQueue(long size, int capacity) {
@@ -47,6 +49,7 @@ public final class LineQueue extends ItemQueue {
         producer = LineProducer.at(memory, layout, LINES_AT, READ_AT, 0);
         consumer = LineConsumer.at(memory, layout, LINES_AT, READ_AT, -1, 0);
         capacity = Math.toIntExact(layout.capacity());
+        slots = Math.toIntExact(layout.lines() * layout.n());
     }
 
     @Override
@@ -88,12 +91,13 @@ public final class LineQueue extends ItemQueue {
             return -1;
         }
         int run = Math.min(n, producer.run());
+        int i = 0;
         try {
-            for (int i = 0; i < run; i++) {
+            for (; i < run; i++) {
                 action.accept(memory, at + i * size);
             }
         } finally {
-            producer.publish(run);
+            producer.publish(i);
         }
         return run;
     }
@@ -105,12 +109,14 @@ public final class LineQueue extends ItemQueue {
             return -1;
         }
         int run = Math.min(n, consumer.run());
+        int i = 0;
         try {
-            for (int i = 0; i < run; i++) {
+            for (; i < run; i++) {
                 action.accept(memory, at + i * size);
             }
         } finally {
-            consumer.release(run);
+            // Also the item at which the action threw.
+            consumer.release(Math.min(i + 1, run));
         }
         return run;
     }
@@ -122,7 +128,9 @@ public final class LineQueue extends ItemQueue {
 
     @Override
     public int size() {
+        // Otherwise a loop might read it only once.
+        VarHandle.acquireFence();
         long popped = consumer.position();
-        return (int) Math.max(0, producer.position() - popped);
+        return Math.clamp(producer.position() - popped, 0, slots);
     }
 }

@@ -14,8 +14,8 @@ import java.util.concurrent.TimeUnit;
  * <p>Calls that wait let a virtual thread leave its carrier when they sleep. {@link #close} says that no more
  * items come: call it when all pushes have returned. Consumers still get the items that are inside.
  *
- * <p>{@link #remove(Object)}, {@link #contains} and {@link #iterator} are not supported: no item is taken out
- * of the middle. {@link #size} visits all blocks.
+ * <p>No item is taken out of the middle: {@link #remove(Object)} removes nothing, and {@link #contains} and
+ * {@link #iterator} are not supported. {@link #size} visits all blocks.
  */
 public abstract sealed class ObjectQueue<E> extends AbstractQueue<E>
         implements BlockingQueue<E>, AutoCloseable permits BlockQueue, OverwritingQueue {
@@ -27,8 +27,8 @@ public abstract sealed class ObjectQueue<E> extends AbstractQueue<E>
 
     ObjectQueue(int slots, Strategy strategy) {
         items = new Object[slots];
-        itemsBell = new Bell(strategy);
-        roomBell = new Bell(strategy);
+        itemsBell = new Bell(strategy, false);
+        roomBell = new Bell(strategy, true);
     }
 
     /** Pushes up to {@code n} items; {@link Blocks#YET} if an unfinished call of another thread is in the way. */
@@ -93,9 +93,7 @@ public abstract sealed class ObjectQueue<E> extends AbstractQueue<E>
                 done += pushed;
             }
         }
-        if (done > 0) {
-            itemsBell.ring(done);
-        }
+        itemsBell.ring(done);
         return done;
     }
 
@@ -157,9 +155,7 @@ public abstract sealed class ObjectQueue<E> extends AbstractQueue<E>
                 done += popped;
             }
         }
-        if (done > 0) {
-            roomBell.ring(done);
-        }
+        roomBell.ring(done);
         return done;
     }
 
@@ -205,8 +201,11 @@ public abstract sealed class ObjectQueue<E> extends AbstractQueue<E>
         if (into == this) {
             throw new IllegalArgumentException("a queue can't be drained into itself");
         }
+        Objects.requireNonNull(into);
+        // Not those that are pushed meanwhile: otherwise it might never end.
+        int inside = Math.min(most, size());
         int done = 0;
-        for (E item; done < most && (item = poll()) != null; done++) {
+        for (E item; done < inside && (item = poll()) != null; done++) {
             into.add(item);
         }
         return done;
@@ -215,6 +214,12 @@ public abstract sealed class ObjectQueue<E> extends AbstractQueue<E>
     @Override
     public final int remainingCapacity() {
         return Math.max(0, capacity() - size());
+    }
+
+    /** Removes nothing. So a pool of threads that is shut down runs its tasks, and takes none back. */
+    @Override
+    public final boolean remove(Object item) {
+        return false;
     }
 
     /** Not supported. */

@@ -2,7 +2,6 @@ package corelane;
 
 import corelane.ring.Blocks;
 import corelane.ring.Overwriting;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 
@@ -31,9 +30,9 @@ public final class OverwritingItemQueue implements AutoCloseable {
     /** A queue that keeps at least the {@code capacity} newest items of {@code size} bytes. */
     public OverwritingItemQueue(long size, int capacity, Strategy strategy) {
         ring = new Overwriting(capacity);
-        memory = Arena.ofAuto().allocate(Math.multiplyExact(size, ring.slots()), 64);
+        memory = BlockItemQueue.allocate(size, ring.slots());
         this.size = size;
-        itemsBell = new Bell(strategy);
+        itemsBell = new Bell(strategy, false);
     }
 
     /** How many of the newest items are always kept. */
@@ -58,6 +57,7 @@ public final class OverwritingItemQueue implements AutoCloseable {
 
     /** Pushes copies of {@code n} items in a row, from the index {@code first} on. 0 if the queue is closed. */
     public int pushMany(MemorySegment items, int first, int n) {
+        ItemQueue.check(items, first, n, size);
         int done = 0;
         for (int i = 0; done < n && !isClosed;) {
             long run = ring.claim(n - done);
@@ -67,16 +67,11 @@ public final class OverwritingItemQueue implements AutoCloseable {
                 continue;
             }
             int some = (int) (run >> 32);
-            try {
-                MemorySegment.copy(items, (first + done) * size, memory, slot * size, some * size);
-            } finally {
-                ring.publish(slot, some);
-            }
+            MemorySegment.copy(items, (first + done) * size, memory, slot * size, some * size);
+            ring.publish(slot, some);
             done += some;
         }
-        if (done > 0) {
-            itemsBell.ring(done);
-        }
+        itemsBell.ring(done);
         return done;
     }
 
@@ -87,6 +82,7 @@ public final class OverwritingItemQueue implements AutoCloseable {
 
     /** Copies and removes up to {@code n} items, to the index {@code first} and those behind it. */
     public int tryPopMany(MemorySegment into, int first, int n) {
+        ItemQueue.checkInto(into, first, n, size);
         int done = 0;
         for (int i = 0; done < n;) {
             Overwriting.Run run = ring.reserve(n - done);
@@ -124,7 +120,7 @@ public final class OverwritingItemQueue implements AutoCloseable {
                     boolean wasClosed = isClosed;
                     return (found.item = tryPop(into)) || wasClosed;
                 },
-                timeout.toNanos());
+                ItemQueue.nanoseconds(timeout));
         return found.item;
     }
 

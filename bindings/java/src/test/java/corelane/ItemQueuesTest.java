@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -124,18 +125,92 @@ class ItemQueuesTest {
         }
     }
 
+    /** An action that writes or reads numbers, and throws at the third item. */
+    private static ItemQueue.Action failing(long[] next, ItemQueue.Action action) {
+        return (memory, at) -> {
+            if (next[0] % 5 == 2) {
+                throw new IllegalStateException();
+            }
+            action.accept(memory, at);
+        };
+    }
+
     @ParameterizedTest
     @EnumSource
     void actionsThatThrowLeaveTheQueueUsable(Shape shape) {
         ItemQueue queue = shape.queue(8, 10);
-        ItemQueue.Action fails = (memory, at) -> {
-            throw new IllegalStateException();
-        };
-        queue.tryPushEach((memory, at) -> {}, 3);
-        assertThrows(IllegalStateException.class, () -> queue.tryPopEach(fails, 1));
-        assertThrows(IllegalStateException.class, () -> queue.tryPushEach(fails, 1));
-        assertEquals(3, queue.tryPopEach((memory, at) -> {}, 10));
-        mix(shape.queue(8, 10), 8, 10, new Random(1));
+        // Not zeros in any place.
+        for (int lap = 0; lap < 10; lap++) {
+            queue.tryPushEach((memory, at) -> write(memory, at, 8, 77), 5);
+            queue.tryPopEach((memory, at) -> {}, 5);
+        }
+        long[] next = {0};
+        assertThrows(IllegalStateException.class, () -> queue.tryPushEach(
+                failing(next, (memory, at) -> write(memory, at, 8, next[0]++)), 5));
+        int pushed = queue.size();
+        assertEquals(shape.hasSeveralProducers(), pushed > 2);
+        long[] read = {0};
+        for (; read[0] < 2; read[0]++) {
+            assertEquals(1, queue.tryPopEach((memory, at) -> check(memory, at, 8, read[0]), 1));
+        }
+        queue.tryPopEach((memory, at) -> assertEquals(0, memory.get(JAVA_LONG_UNALIGNED, at)), 5);
+
+        long[] given = {0};
+        queue.tryPushEach((memory, at) -> write(memory, at, 8, given[0]++), 5);
+        next[0] = 0;
+        assertThrows(IllegalStateException.class, () -> queue.tryPopEach(
+                failing(next, (memory, at) -> check(memory, at, 8, next[0]++)), 5));
+        if (!shape.hasSeveralConsumers()) {
+            // The third item, at which it threw, is removed.
+            assertEquals(2, queue.size());
+            assertEquals(1, queue.tryPopEach((memory, at) -> check(memory, at, 8, 3), 1));
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void segmentsMustHaveRoom(Shape shape) {
+        ItemQueue queue = shape.queue(8, 10);
+        MemorySegment two = MemorySegment.ofArray(new long[2]);
+        assertThrows(IndexOutOfBoundsException.class, () -> queue.tryPushMany(two, 3));
+        assertEquals(0, queue.size());
+        assertEquals(2, queue.tryPushMany(two, 2));
+        assertThrows(IndexOutOfBoundsException.class, () -> queue.tryPopMany(two, 1, 2));
+        assertThrows(IllegalArgumentException.class, () -> queue.tryPopMany(two.asReadOnly(), 2));
+        assertEquals(2, queue.tryPopMany(two, 2));
+        assertThrows(IllegalArgumentException.class, () -> shape.queue(0, 10));
+        assertThrows(IllegalArgumentException.class, () -> shape.queue(8, 0));
+    }
+
+    /** Calls end, also if a thread holds a place. */
+    @Test
+    void aHeldPlaceHoldsNobodyForEver() throws InterruptedException {
+        ItemQueue queue = BlockItemQueue.manyToMany(8, 1);
+        long held = queue.claim();
+        assertEquals(-1, queue.tryPeek());
+        assertEquals(-1, queue.peek(Duration.ofMillis(5)));
+        queue.publish(held);
+        held = queue.peek();
+        while (queue.tryPushMany(MemorySegment.ofArray(new long[1]), 1) == 1) {}
+        while (queue.tryPopEach((memory, at) -> {}, 1) == 1) {}
+        assertEquals(0, queue.size());
+        while (queue.tryPushMany(MemorySegment.ofArray(new long[1]), 1) == 1) {}
+        assertEquals(-1, queue.claim(Duration.ofMillis(5)));
+        queue.release(held);
+        assertTrue(queue.claim(Duration.ofMillis(5)) >= 0 || queue.size() > 0);
+    }
+
+    @Test
+    void aLoopOfSizesSeesAPush() throws InterruptedException {
+        for (Shape shape : Shape.values()) {
+            ItemQueue queue = shape.queue(8, 10);
+            Thread other = Thread.ofPlatform().start(() -> {
+                while (queue.size() == 0) {}
+            });
+            Thread.sleep(30);
+            queue.tryPushEach((memory, at) -> {}, 1);
+            other.join();
+        }
     }
 
     @ParameterizedTest

@@ -144,6 +144,8 @@ class ObjectQueuesTest {
         assertTrue(queue.isEmpty());
         assertThrows(IllegalArgumentException.class, () -> shape.queue(0));
         assertThrows(IllegalArgumentException.class, () -> queue.drainTo(queue));
+        assertThrows(NullPointerException.class, () -> queue.drainTo(null));
+        assertFalse(queue.remove(7));
         assertThrows(UnsupportedOperationException.class, queue::iterator);
     }
 
@@ -339,6 +341,103 @@ class ObjectQueuesTest {
             }
         });
         assertTrue(done.await(60, TimeUnit.SECONDS));
+    }
+
+    /** Room comes a block at a time: all producers that sleep are woken, by one another. */
+    @Test
+    void allProducersAreWoken() throws InterruptedException {
+        BlockQueue<Integer> queue = BlockQueue.manyToOne(9, Strategy.SLEEP);
+        while (queue.offer(0)) {}
+        CountDownLatch done = new CountDownLatch(8);
+        for (int i = 0; i < 8; i++) {
+            Thread.startVirtualThread(() -> {
+                try {
+                    queue.put(1);
+                    done.countDown();
+                } catch (InterruptedException error) {
+                    throw new IllegalStateException(error);
+                }
+            });
+        }
+        Thread.sleep(100);
+        for (int i = 0; i < 8; i++) {
+            assertEquals(0, queue.poll());
+        }
+        assertTrue(done.await(60, TimeUnit.SECONDS));
+    }
+
+    /** Runs an action in another thread until the test is over. */
+    private static Thread repeat(CountDownLatch end, Runnable action) {
+        return Thread.ofPlatform().start(() -> {
+            while (end.getCount() > 0) {
+                action.run();
+            }
+        });
+    }
+
+    /** While another thread's push is unfinished, finished ones are found. */
+    @Test
+    void peekWaitsForUnfinishedPushes() throws InterruptedException {
+        for (Shape shape : List.of(Shape.MANY_TO_ONE, Shape.MANY_TO_MANY)) {
+            BlockQueue<Integer> queue = shape.queue(100);
+            CountDownLatch end = new CountDownLatch(1);
+            Thread other = repeat(end, () -> {
+                if (queue.size() < 20) {
+                    queue.offer(1);
+                }
+            });
+            for (int i = 0; i < 200_000; i++) {
+                assertTrue(queue.offer(2));
+                assertNotNull(queue.peek());
+                assertNotNull(queue.poll());
+                if (queue.size() > 30) {
+                    queue.poll();
+                }
+            }
+            end.countDown();
+            other.join();
+        }
+    }
+
+    /** A consumer that is stopped in a pop makes the producer wait, not refuse. */
+    @Test
+    void offersWaitForUnfinishedPops() throws InterruptedException {
+        BlockQueue<Integer> queue = BlockQueue.oneToMany(9);
+        CountDownLatch end = new CountDownLatch(1);
+        AtomicInteger inside = new AtomicInteger();
+        List<Thread> others = new ArrayList<>();
+        for (int i = 0; i < 2; i++) {
+            others.add(repeat(end, () -> {
+                if (queue.poll() != null) {
+                    inside.decrementAndGet();
+                }
+            }));
+        }
+        for (int i = 0; i < 200_000; i++) {
+            while (inside.get() > 4) {
+                Thread.yield();
+            }
+            inside.incrementAndGet();
+            assertTrue(queue.offer(i));
+        }
+        end.countDown();
+        for (Thread thread : others) {
+            thread.join();
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void arraysOfAnotherTypeLeaveTheQueueUsable(Shape shape) {
+        BlockQueue<Object> queue = shape.queue(8);
+        for (int i = 0; i < 3; i++) {
+            queue.offer(i);
+        }
+        assertThrows(ArrayStoreException.class, () -> queue.poll(new String[3], 0, 3));
+        for (int i = 0; i < 3 * queue.capacity(); i++) {
+            assertTrue(queue.offer(i));
+            assertEquals(i, queue.poll());
+        }
     }
 
     @Test

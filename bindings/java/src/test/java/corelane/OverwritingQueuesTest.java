@@ -157,6 +157,19 @@ class OverwritingQueuesTest {
     }
 
     @Test
+    void segmentsMustHaveRoom() {
+        OverwritingItemQueue queue = new OverwritingItemQueue(8, 5);
+        MemorySegment tooShort = MemorySegment.ofArray(new byte[7]);
+        MemorySegment item = MemorySegment.ofArray(new long[1]);
+        assertThrows(IndexOutOfBoundsException.class, () -> queue.push(tooShort));
+        assertTrue(queue.push(item));
+        assertThrows(IndexOutOfBoundsException.class, () -> queue.tryPop(tooShort));
+        assertTrue(queue.tryPop(item));
+        assertFalse(queue.tryPop(item));
+        assertThrows(IllegalArgumentException.class, () -> new OverwritingItemQueue(0, 5));
+    }
+
+    @Test
     void nothingIsPeekedAt() {
         assertThrows(UnsupportedOperationException.class, () -> new OverwritingQueue<>(1).peek());
     }

@@ -10,7 +10,8 @@ import java.lang.invoke.VarHandle;
  * <p>{@code committed}, {@code reserved} and {@code consumed} count through all laps and are never reset, as
  * {@code emptied} does, the last value of {@code consumed} at which all slots of a block were empty.
  * {@code allocated} has the number of the lap above an offset, since late producers add to it too. A
- * <i>head</i> is the number of a lap and of a block. A lap's number has 51 bits in a head.
+ * <i>head</i> is the number of a lap and of a block. A lap's number has 51 bits in a head, and 32 bits in
+ * {@code allocated}: a thread must not be stopped inside a push while producers go round 2³¹ times.
  */
 public final class Blocks {
     /** As a slot: there is none. */
@@ -181,13 +182,17 @@ public final class Blocks {
         return (long) n << 32 | slot;
     }
 
-    /** Waits a little for an unfinished call of another thread: the {@code i}th time. */
-    public static void await(int i) {
+    /**
+     * Waits a little for an unfinished call of another thread: the {@code i}th time. Whether a call that doesn't
+     * wait should look again.
+     */
+    public static boolean await(int i) {
         if (i < 100) {
             Thread.onSpinWait();
         } else {
             // The other thread may need this core.
             Thread.yield();
         }
+        return i < 200;
     }
 }

@@ -14,7 +14,7 @@ public abstract sealed class Consumers extends Pad permits OneConsumer, SeveralC
     /** Gives slots back, which were reserved together. */
     public abstract void release(int slot, int n);
 
-    /** The oldest of {@code items}, which remains; null if there is none, or not yet. */
+    /** The oldest of {@code items}, which remains; null if there is none. */
     public abstract Object peek(Object[] items);
 
     /** Items inside: a snapshot. */

@@ -1,11 +1,23 @@
 package corelane.ring;
 
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+
 /** The only consumer (J. Wang 2024, §2.4.5): it takes items in order, with stores only. */
 public abstract sealed class OneConsumer extends Consumers {
+    private static final VarHandle TAKEN;
     /** A consumer that pops so many items before it catches up again is far enough behind. */
     private static final long FAR_BEHIND = 256;
     /** Pauses that are about as long as a push of one of several producers. */
     private static final int A_PUSH = 16;
+
+    static {
+        try {
+            TAKEN = MethodHandles.lookup().findVarHandle(OneConsumer.class, "taken", long.class);
+        } catch (ReflectiveOperationException error) {
+            throw new ExceptionInInitializerError(error);
+        }
+    }
 
     private final Blocks blocks;
     private final long[] counts;
@@ -19,14 +31,14 @@ public abstract sealed class OneConsumer extends Consumers {
     private int next;
     private int known;
     private int end;
-    /** From a slot of the block to the number of items taken, in all blocks, when it is the next. */
-    private long toTaken;
+    /** Items taken, in all blocks. */
+    private long taken;
 
     private OneConsumer(Blocks blocks, boolean hasGaps) {
         this.blocks = blocks;
         this.hasGaps = hasGaps;
         counts = blocks.counts;
-        toTaken = blocks.filled();
+        taken = blocks.filled();
         enter(blocks.first);
     }
 
@@ -36,11 +48,9 @@ public abstract sealed class OneConsumer extends Consumers {
     }
 
     private void enter(long to) {
-        long taken = toTaken + next;
         head = to;
         at = Blocks.at(to);
         next = blocks.slot(to);
-        toTaken = taken - next;
         known = next;
         end = next + blocks.size;
     }
@@ -73,10 +83,10 @@ public abstract sealed class OneConsumer extends Consumers {
             }
             found = look();
         }
-        if (known != end && next != end - blocks.size && distance.caughtUp(toTaken + next, FAR_BEHIND)) {
+        if (known != end && next != end - blocks.size && distance.caughtUp(taken, FAR_BEHIND)) {
             int again = look();
             distance.lookedAgain(again >= 0);
-            found = again;
+            found = next < known ? next : again;
         }
         return found;
     }
@@ -100,6 +110,7 @@ public abstract sealed class OneConsumer extends Consumers {
     @Override
     public final void release(int slot, int n) {
         next += n;
+        TAKEN.setOpaque(this, taken + n);
         if (next == end) {
             // Release ↔ Acquire in producers: the items are taken.
             Blocks.COUNT.setRelease(counts, at + Blocks.EMPTIED, blocks.before(head) + blocks.size);
@@ -108,14 +119,19 @@ public abstract sealed class OneConsumer extends Consumers {
 
     @Override
     public final Object peek(Object[] items) {
-        return next < known || look() >= 0 ? items[next] : null;
+        for (int i = 0;; i++) {
+            int found = next < known ? next : look();
+            if (found != Blocks.YET) {
+                return found < 0 ? null : items[found];
+            }
+            Blocks.await(i);
+        }
     }
 
     @Override
     public final int size() {
-        // Between two blocks another thread may see one field of both: a snapshot.
-        long taken = toTaken + next;
-        return Math.clamp(blocks.filled() - taken, 0, blocks.slots());
+        long seen = (long) TAKEN.getOpaque(this);
+        return Math.clamp(blocks.filled() - seen, 0, blocks.slots());
     }
 
     @SuppressWarnings("unused")

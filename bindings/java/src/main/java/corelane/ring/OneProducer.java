@@ -31,25 +31,28 @@ public abstract sealed class OneProducer extends Producers {
         toCommitted = blocks.before(to) - next;
     }
 
-    private boolean enterNext() {
+    /** Enters the next block, if all its slots are empty, and returns the first one. */
+    private int enterNext() {
         long to = blocks.next(head);
+        long before = blocks.before(to);
         // Acquire ↔ Release of `emptied` in consumers: the items of the last lap are taken.
-        if (blocks.get(Blocks.at(to) + Blocks.EMPTIED) < blocks.before(to)) {
-            return false;
+        if (blocks.get(Blocks.at(to) + Blocks.EMPTIED) < before) {
+            return blocks.get(Blocks.at(to) + Blocks.RESERVED) < before ? Blocks.NOTHING : Blocks.YET;
         }
         enter(to);
-        return true;
+        return next;
     }
 
     @Override
     public final int claim() {
-        return next != end || enterNext() ? next : Blocks.NOTHING;
+        return next != end ? next : enterNext();
     }
 
     @Override
     public final long claim(int wanted) {
-        if (next == end && !enterNext()) {
-            return Blocks.NOTHING;
+        int found = claim();
+        if (found < 0) {
+            return found;
         }
         return Blocks.run(next, Math.min(wanted, end - next));
     }

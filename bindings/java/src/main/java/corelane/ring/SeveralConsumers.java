@@ -84,7 +84,7 @@ public final class SeveralConsumers extends Consumers {
 
     @Override
     public Object peek(Object[] items) {
-        for (;;) {
+        for (int i = 0;; i++) {
             long head = blocks.get(Blocks.CHEAD);
             int reservedAt = Blocks.at(head) + Blocks.RESERVED;
             long reserved = blocks.get(reservedAt);
@@ -93,20 +93,24 @@ public final class SeveralConsumers extends Consumers {
                 blocks.advance(Blocks.CHEAD, blocks.next(head));
                 continue;
             }
-            if (find(head, reserved) <= reserved) {
+            long found = find(head, reserved);
+            if (found == reserved) {
                 return null;
             }
-            Object item = items[blocks.slot(head) + offset];
-            VarHandle.acquireFence();
-            if (blocks.get(reservedAt) == reserved) {
-                return item;
+            if (found > reserved) {
+                Object item = items[blocks.slot(head) + offset];
+                VarHandle.acquireFence();
+                if (item != null && blocks.get(reservedAt) == reserved) {
+                    return item;
+                }
             }
+            Blocks.await(i);
         }
     }
 
     @Override
     public int size() {
         long taken = blocks.reserved();
-        return (int) Math.max(0, blocks.filled() - taken);
+        return Math.clamp(blocks.filled() - taken, 0, blocks.slots());
     }
 }
