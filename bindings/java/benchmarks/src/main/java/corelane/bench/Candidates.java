@@ -12,6 +12,8 @@ import corelane.BlockQueue;
 import corelane.ItemQueue;
 import corelane.LineQueue;
 import corelane.ObjectQueue;
+import corelane.jni.NativeQueue;
+import corelane.jni.NativeQueue.Kind;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
@@ -25,6 +27,7 @@ import java.util.function.Supplier;
 import org.agrona.concurrent.ManyToManyConcurrentArrayQueue;
 import org.agrona.concurrent.ManyToOneConcurrentArrayQueue;
 import org.agrona.concurrent.OneToOneConcurrentArrayQueue;
+import org.jctools.queues.MessagePassingQueue;
 import org.jctools.queues.MpmcArrayQueue;
 import org.jctools.queues.MpscArrayQueue;
 import org.jctools.queues.SpmcArrayQueue;
@@ -61,9 +64,10 @@ final class Candidates {
             case "lines" -> new OfItems(queues, () -> new LineQueue(8, capacity), batch);
             case "items" -> new OfItems(queues, () -> items(one, alone, capacity), batch);
             case "blocks" -> new OfBlocks(queues, () -> blocks(one, alone, capacity), batch);
-            case "jctools" -> new OfQueue(queues, () -> one
-                    ? alone ? new SpscArrayQueue<>(capacity) : new SpmcArrayQueue<>(capacity)
-                    : alone ? new MpscArrayQueue<>(capacity) : new MpmcArrayQueue<>(capacity));
+            case "jni" -> new OfNative(queues, one && alone ? Kind.ONE_TO_ONE : Kind.BLOCKS, capacity, batch);
+            case "jctools" -> batch == 1
+                    ? new OfQueue(queues, () -> (Queue<Long>) jctools(one, alone, capacity))
+                    : new OfMessagePassing(queues, () -> jctools(one, alone, capacity), batch);
             case "agrona" -> new OfQueue(queues, () -> one && alone
                     ? new OneToOneConcurrentArrayQueue<>(capacity)
                     : alone ? new ManyToOneConcurrentArrayQueue<>(capacity)
@@ -73,6 +77,13 @@ final class Candidates {
             case "blocking" -> new OfBlocking(queues, () -> blocks(one, alone, capacity));
             default -> throw new IllegalArgumentException("no candidate is called " + name);
         };
+    }
+
+    private static MessagePassingQueue<Long> jctools(boolean one, boolean alone, int capacity) {
+        if (one) {
+            return alone ? new SpscArrayQueue<>(capacity) : new SpmcArrayQueue<>(capacity);
+        }
+        return alone ? new MpscArrayQueue<>(capacity) : new MpmcArrayQueue<>(capacity);
     }
 
     private static ItemQueue items(boolean one, boolean alone, int capacity) {
@@ -360,6 +371,167 @@ final class Candidates {
         @Override
         public double averageBatch() {
             return popped.sum() / (double) calls.sum();
+        }
+    }
+
+    /** JCTools' own calls for many items: {@code fill} and {@code drain}. */
+    private static final class OfMessagePassing implements Candidate {
+        private final List<MessagePassingQueue<Long>> queues;
+        private final int batch;
+        private final LongAdder calls = new LongAdder();
+        private final LongAdder popped = new LongAdder();
+
+        OfMessagePassing(int n, Supplier<MessagePassingQueue<Long>> make, int batch) {
+            queues = several(n, make);
+            this.batch = batch;
+        }
+
+        private static final class Numbers implements MessagePassingQueue.Supplier<Long> {
+            long next;
+
+            @Override
+            public Long get() {
+                return BOXED[(int) value(next++)];
+            }
+        }
+
+        private static final class Sum implements MessagePassingQueue.Consumer<Long> {
+            long sum;
+
+            @Override
+            public void accept(Long item) {
+                sum += item;
+            }
+        }
+
+        @Override
+        public Sender sender(int producer) {
+            Idle idle = new Idle();
+            Numbers numbers = new Numbers();
+            return (first, n) -> {
+                for (MessagePassingQueue<Long> queue : queues) {
+                    numbers.next = first;
+                    for (int done = 0; done < n;) {
+                        int pushed = queue.fill(numbers, n - done);
+                        done += pushed;
+                        if (pushed == 0) {
+                            idle.idle();
+                        } else {
+                            idle.found();
+                        }
+                    }
+                }
+            };
+        }
+
+        @Override
+        public Receiver receiver(int consumer) {
+            MessagePassingQueue<Long> queue = queues.get(consumer % queues.size());
+            Idle idle = new Idle();
+            return items -> {
+                Sum sum = new Sum();
+                long nonempty = 0;
+                for (long left = items; left > 0;) {
+                    int n = queue.drain(sum, (int) Math.min(left, batch));
+                    left -= n;
+                    if (n == 0) {
+                        idle.idle();
+                    } else {
+                        idle.found();
+                        nonempty++;
+                    }
+                }
+                calls.add(nonempty);
+                popped.add(items);
+                return sum.sum;
+            };
+        }
+
+        @Override
+        public double averageBatch() {
+            return popped.sum() / (double) calls.sum();
+        }
+    }
+
+    /** Queues in Rust, called by JNI. */
+    private static final class OfNative implements Candidate {
+        private final List<NativeQueue> queues;
+        private final boolean isShared;
+        private final int batch;
+
+        OfNative(int n, Kind kind, int capacity, int batch) {
+            queues = several(n, () -> new NativeQueue(kind, capacity));
+            isShared = kind == Kind.BLOCKS;
+            this.batch = batch;
+        }
+
+        @Override
+        public Sender sender(int producer) {
+            Idle idle = new Idle();
+            List<NativeQueue.Producer> handles = new ArrayList<>();
+            for (NativeQueue queue : queues) {
+                handles.add(isShared && producer > 0 ? queue.producer().share() : queue.producer());
+            }
+            long[] numbers = new long[batch];
+            return (first, n) -> {
+                if (batch == 1) {
+                    for (NativeQueue.Producer handle : handles) {
+                        for (int i = 0; i < n; i++) {
+                            while (!handle.tryPush(value(first + i))) {
+                                idle.idle();
+                            }
+                            idle.found();
+                        }
+                    }
+                    return;
+                }
+                for (int i = 0; i < n; i++) {
+                    numbers[i] = value(first + i);
+                }
+                for (NativeQueue.Producer handle : handles) {
+                    for (int done = 0; done < n;) {
+                        int pushed = handle.tryPushMany(numbers, done, n - done);
+                        done += pushed;
+                        if (pushed == 0) {
+                            idle.idle();
+                        } else {
+                            idle.found();
+                        }
+                    }
+                }
+            };
+        }
+
+        @Override
+        public Receiver receiver(int consumer) {
+            NativeQueue queue = queues.get(consumer % queues.size());
+            NativeQueue.Consumer handle =
+                    queues.size() == 1 && isShared && consumer > 0 ? queue.consumer().share() : queue.consumer();
+            Idle idle = new Idle();
+            long[] into = new long[batch];
+            return items -> {
+                long sum = 0;
+                for (long left = items; left > 0;) {
+                    int n = 1;
+                    if (batch == 1) {
+                        long item = handle.tryPop();
+                        n = item == NativeQueue.NOTHING ? 0 : 1;
+                        sum += n == 0 ? 0 : item;
+                    } else {
+                        n = handle.tryPopMany(into, 0, (int) Math.min(left, batch));
+                        for (int i = 0; i < n; i++) {
+                            sum += into[i];
+                        }
+                    }
+                    left -= n;
+                    if (n == 0) {
+                        idle.idle();
+                    } else {
+                        idle.found();
+                    }
+                }
+                return sum;
+            };
         }
     }
 

@@ -120,7 +120,7 @@ public final class Workloads {
         entries.add(new Entry("agrona", 1));
         entries.add(new Entry("ArrayBlockingQueue", 1));
         entries.add(new Entry("LinkedTransferQueue", 1));
-        if (!Jni.isThere()) {
+        if (System.getProperty("corelane.jni") == null) {
             entries.removeIf(entry -> entry.name.equals("jni"));
         }
         Map<Entry, List<Result>> results = new LinkedHashMap<>();

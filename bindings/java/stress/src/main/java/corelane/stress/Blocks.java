@@ -69,16 +69,27 @@ public final class Blocks {
         final BlockQueue<Box> queue = BlockQueue.oneToOne(1);
         final int filled = fill(queue);
         final int[] popped = new int[filled];
-        int last;
+        int last = filled - 1;
 
+        /** Pushes a block's items, as soon as there is one. */
         @Actor
         public void producer() {
-            last = queue.offer(new Box(filled)) ? filled : filled - 1;
+            for (int i = 0; i < 200 && last < filled + 7; i++) {
+                if (queue.offer(new Box(last + 1))) {
+                    last++;
+                }
+            }
         }
 
+        /** Pops a block's items and one more, slowly at its end. */
         @Actor
         public void consumer() {
             for (int i = 0; i < 9; i++) {
+                if (i > 5) {
+                    for (int spin = 0; spin < 10; spin++) {
+                        Thread.onSpinWait();
+                    }
+                }
                 popped[i] = Box.of(queue.poll());
             }
         }
