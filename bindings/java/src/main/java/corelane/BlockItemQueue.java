@@ -120,6 +120,11 @@ public final class BlockItemQueue extends ItemQueue {
     }
 
     @Override
+    boolean isAtEnd() {
+        return consumers.isAtEnd();
+    }
+
+    @Override
     int push(MemorySegment items, long from, int wanted) {
         long run = producers.claim(wanted);
         int slot = (int) run;

@@ -96,13 +96,7 @@ public final class BlockQueue<E> extends ObjectQueue<E> {
         if (isClosed()) {
             return Blocks.NOTHING;
         }
-        int slot = producers.claim();
-        if (slot < 0) {
-            return slot;
-        }
-        items[slot] = item;
-        producers.publish(slot, 1);
-        return 1;
+        return producers.push(items, item);
     }
 
     @Override
@@ -120,14 +114,7 @@ public final class BlockQueue<E> extends ObjectQueue<E> {
 
     @Override
     Object pop() {
-        int slot = consumers.reserve();
-        if (slot < 0) {
-            return slot == Blocks.YET ? YET : null;
-        }
-        Object item = items[slot];
-        items[slot] = null;
-        consumers.release(slot, 1);
-        return item;
+        return consumers.pop(items);
     }
 
     @Override
@@ -146,6 +133,11 @@ public final class BlockQueue<E> extends ObjectQueue<E> {
             consumers.release(slot, n);
         }
         return n;
+    }
+
+    @Override
+    boolean isAtEnd() {
+        return consumers.isAtEnd();
     }
 
     /** The oldest item, which remains; null if there is none. A thread that pops may call it. */

@@ -78,6 +78,9 @@ public abstract sealed class ItemQueue implements AutoCloseable permits LineQueu
 
     abstract void releasePlaces(long at, int n);
 
+    /** Whether more items may follow those that were popped last, in the next block or line. */
+    abstract boolean isAtEnd();
+
     abstract int push(MemorySegment items, long from, int n);
 
     abstract int pop(MemorySegment into, long to, int n);
@@ -252,6 +255,10 @@ public abstract sealed class ItemQueue implements AutoCloseable permits LineQueu
                     break;
                 }
                 done += Math.max(popped, 0);
+                if (popped > 0 && !isAtEnd()) {
+                    // Another look at once would take the line that the producer is writing.
+                    break;
+                }
             }
         } finally {
             roomBell.ring(n);

@@ -73,6 +73,11 @@ public final class LineQueue extends ItemQueue {
     }
 
     @Override
+    boolean isAtEnd() {
+        return consumer.isAtEnd();
+    }
+
+    @Override
     int push(MemorySegment items, long from, int n) {
         int pushed = producer.push(items, from, n);
         return pushed == 0 ? -1 : pushed;
@@ -104,7 +109,7 @@ public final class LineQueue extends ItemQueue {
 
     @Override
     int pop(Action action, int n) {
-        long at = consumer.peek();
+        long at = consumer.peekRun();
         if (at < 0) {
             return -1;
         }

@@ -1,6 +1,7 @@
 package corelane;
 
 import corelane.ring.Blocks;
+import corelane.ring.Consumers;
 import java.util.AbstractQueue;
 import java.util.Collection;
 import java.util.Iterator;
@@ -37,13 +38,13 @@ public abstract sealed class ObjectQueue<E> extends AbstractQueue<E>
     /** Pushes; 1, {@link Blocks#NOTHING} or {@link Blocks#YET}. */
     abstract int push(E item);
 
-    /** Pops; {@link #YET} if an unfinished call of another thread is in the way. */
+    /** Pops; {@link Consumers#UNFINISHED} if an unfinished call of another thread is in the way. */
     abstract Object pop();
 
     abstract int pop(Object[] into, int at, int n);
 
-    /** An item that is not there yet. */
-    static final Object YET = new Object();
+    /** Whether more items may follow those that were popped last, in the next block. */
+    abstract boolean isAtEnd();
 
     /** The items that always fit, or are always kept. */
     public abstract int capacity();
@@ -122,7 +123,7 @@ public abstract sealed class ObjectQueue<E> extends AbstractQueue<E>
     @SuppressWarnings("unchecked")
     public final E poll() {
         Object item = pop();
-        if (item == YET) {
+        if (item == Consumers.UNFINISHED) {
             item = pollAgain();
         }
         if (item != null) {
@@ -132,8 +133,8 @@ public abstract sealed class ObjectQueue<E> extends AbstractQueue<E>
     }
 
     private Object pollAgain() {
-        Object item = YET;
-        for (int i = 0; item == YET; i++) {
+        Object item = Consumers.UNFINISHED;
+        for (int i = 0; item == Consumers.UNFINISHED; i++) {
             Blocks.await(i);
             item = pop();
         }
@@ -153,6 +154,10 @@ public abstract sealed class ObjectQueue<E> extends AbstractQueue<E>
                 Blocks.await(i++);
             } else {
                 done += popped;
+                if (!isAtEnd()) {
+                    // Another look at once would take the line that the producer is writing.
+                    break;
+                }
             }
         }
         roomBell.ring(done);

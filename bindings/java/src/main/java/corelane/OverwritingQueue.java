@@ -1,6 +1,7 @@
 package corelane;
 
 import corelane.ring.Blocks;
+import corelane.ring.Consumers;
 import corelane.ring.Overwriting;
 
 /**
@@ -75,7 +76,7 @@ public final class OverwritingQueue<E> extends ObjectQueue<E> {
         for (;;) {
             Overwriting.Run run = ring.reserve(1);
             if (run.slot() < 0) {
-                return run == Overwriting.YET ? YET : null;
+                return run == Overwriting.YET ? Consumers.UNFINISHED : null;
             }
             Object item = items[run.slot()];
             if (ring.isIntact(run)) {
@@ -96,6 +97,11 @@ public final class OverwritingQueue<E> extends ObjectQueue<E> {
                 return run.n();
             }
         }
+    }
+
+    @Override
+    boolean isAtEnd() {
+        return true;
     }
 
     /** Not supported: a producer may overwrite the item at once. */

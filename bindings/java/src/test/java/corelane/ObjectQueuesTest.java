@@ -18,6 +18,7 @@ import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -250,7 +251,8 @@ class ObjectQueuesTest {
                         int pushed = queue.offer(some, 0, n);
                         i += pushed;
                         if (pushed == 0) {
-                            Thread.yield();
+                            // Virtual threads that only yield can keep others from starting.
+                            LockSupport.parkNanos(1000);
                         }
                     }
                 } catch (InterruptedException error) {

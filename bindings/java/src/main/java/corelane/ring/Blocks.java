@@ -2,6 +2,7 @@ package corelane.ring;
 
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * A ring of slots, divided into blocks with counters of their own (J. Wang 2024, ch. 2). The slots are
@@ -189,9 +190,11 @@ public final class Blocks {
     public static boolean await(int i) {
         if (i < 100) {
             Thread.onSpinWait();
-        } else {
+        } else if (i < 200) {
             // The other thread may need this core.
             Thread.yield();
+        } else {
+            LockSupport.parkNanos(50_000);
         }
         return i < 200;
     }

@@ -17,8 +17,8 @@ public final class Distance extends Pad {
     private int rest;
 
     /**
-     * The consumer has caught up with the producer at {@code position}. Whether it has waited, and should
-     * look again.
+     * The consumer has caught up with the producer at {@code position}. Whether it has waited, and should look
+     * again.
      */
     public boolean caughtUp(long position, long farBehind) {
         long run = position - mark;

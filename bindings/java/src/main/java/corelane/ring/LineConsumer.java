@@ -138,9 +138,22 @@ public abstract class LineConsumer extends Pad {
         return line + toItems + i * size;
     }
 
+    /** The same; {@link #run} then says how many there are in a row. */
+    public final long peekRun() {
+        if (i < filled && filled < n) {
+            filled = seen();
+        }
+        return peek();
+    }
+
     /** Items in a row from the oldest on, after a {@link #peek} that has found one. */
     public final int run() {
         return filled - i;
+    }
+
+    /** Whether the next item is in the next line. */
+    public final boolean isAtEnd() {
+        return i == n;
     }
 
     /** Removes the oldest items of the line. */

@@ -75,7 +75,7 @@ public abstract sealed class OneConsumer extends Consumers {
     }
 
     /** Looks, and keeps a distance from a producer that is in the block. */
-    private int refill() {
+    private int refill(int wanted) {
         int found = look();
         if (found == Blocks.YET) {
             for (int i = 0; i < A_PUSH; i++) {
@@ -83,9 +83,11 @@ public abstract sealed class OneConsumer extends Consumers {
             }
             found = look();
         }
-        if (known != end && next != end - blocks.size && distance.caughtUp(taken, FAR_BEHIND)) {
+        boolean isInside = known != end && next != end - blocks.size;
+        if (isInside && known - next < wanted && distance.caughtUp(taken, FAR_BEHIND)) {
+            int before = known;
             int again = look();
-            distance.lookedAgain(again >= 0);
+            distance.lookedAgain(known > before);
             found = next < known ? next : again;
         }
         return found;
@@ -93,18 +95,36 @@ public abstract sealed class OneConsumer extends Consumers {
 
     @Override
     public final int reserve() {
-        return next != known ? next : refill();
+        return next != known ? next : refill(1);
     }
 
     @Override
     public final long reserve(int wanted) {
+        int found = known - next < wanted && (known != end || next == end) ? refill(wanted) : next;
         if (next == known) {
-            int found = refill();
-            if (found < 0) {
-                return found;
-            }
+            return found;
         }
         return Blocks.run(next, Math.min(wanted, known - next));
+    }
+
+    @Override
+    public final Object pop(Object[] items) {
+        int slot = next;
+        if (slot == known) {
+            slot = refill(1);
+            if (slot < 0) {
+                return slot == Blocks.YET ? UNFINISHED : null;
+            }
+        }
+        Object item = items[slot];
+        items[slot] = null;
+        release(slot, 1);
+        return item;
+    }
+
+    @Override
+    public final boolean isAtEnd() {
+        return next == end;
     }
 
     @Override

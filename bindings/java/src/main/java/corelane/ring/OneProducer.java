@@ -58,6 +58,22 @@ public abstract sealed class OneProducer extends Producers {
     }
 
     @Override
+    public final int push(Object[] items, Object item) {
+        int slot = next;
+        if (slot == end) {
+            slot = enterNext();
+            if (slot < 0) {
+                return slot;
+            }
+        }
+        items[slot] = item;
+        next = slot + 1;
+        // As in `publish`.
+        Blocks.COUNT.setRelease(counts, committedAt, toCommitted + slot + 1);
+        return 1;
+    }
+
+    @Override
     public final void publish(int slot, int n) {
         next += n;
         // Release ↔ Acquire of `committed` in consumers: the items.

@@ -11,6 +11,9 @@ public abstract sealed class Producers extends Pad permits OneProducer, SeveralP
      */
     public abstract long claim(int wanted);
 
+    /** Writes the item to a slot of {@code items}, and publishes it. 1, or as {@link #claim()}. */
+    public abstract int push(Object[] items, Object item);
+
     /** Publishes filled slots, which were claimed together. */
     public abstract void publish(int slot, int n);
 }

@@ -72,6 +72,23 @@ public final class SeveralConsumers extends Consumers {
     }
 
     @Override
+    public Object pop(Object[] items) {
+        int slot = reserve();
+        if (slot < 0) {
+            return slot == Blocks.YET ? UNFINISHED : null;
+        }
+        Object item = items[slot];
+        items[slot] = null;
+        release(slot, 1);
+        return item;
+    }
+
+    @Override
+    public boolean isAtEnd() {
+        return true;
+    }
+
+    @Override
     public void release(int slot, int n) {
         int at = Blocks.at(slot / blocks.size);
         // Release ↔ Acquire here, of the last consumer in the block: all items of the block are taken.

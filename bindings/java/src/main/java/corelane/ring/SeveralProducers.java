@@ -56,6 +56,17 @@ public final class SeveralProducers extends Producers {
     }
 
     @Override
+    public int push(Object[] items, Object item) {
+        int slot = claim();
+        if (slot < 0) {
+            return slot;
+        }
+        items[slot] = item;
+        publish(slot, 1);
+        return 1;
+    }
+
+    @Override
     public void publish(int slot, int n) {
         int committedAt = Blocks.at(slot / blocks.size) + Blocks.COMMITTED;
         // Release ↔ Acquire of `committed` in consumers: the items.

@@ -23,6 +23,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedTransferQueue;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.Function;
 import java.util.function.Supplier;
 import org.agrona.concurrent.ManyToManyConcurrentArrayQueue;
 import org.agrona.concurrent.ManyToOneConcurrentArrayQueue;
@@ -98,6 +99,21 @@ final class Candidates {
             return alone ? BlockQueue.oneToOne(capacity) : BlockQueue.oneToMany(capacity);
         }
         return alone ? BlockQueue.manyToOne(capacity) : BlockQueue.manyToMany(capacity);
+    }
+
+    /** A sender into one queue, or one that pushes each item into all. */
+    private static <Q> Candidate.Sender toEach(List<Q> queues, Function<Q, Candidate.Sender> make) {
+        Candidate.Sender[] senders = queues.stream().map(make).toArray(Candidate.Sender[]::new);
+        if (senders.length == 1) {
+            return senders[0];
+        }
+        return (first, n) -> {
+            for (int i = 0; i < n; i++) {
+                for (Candidate.Sender sender : senders) {
+                    sender.send(first + i, 1);
+                }
+            }
+        };
     }
 
     /** Several queues; with more than one, each item goes into all. */
@@ -216,19 +232,17 @@ final class Candidates {
             long[] numbers = new long[batch];
             MemorySegment items = MemorySegment.ofArray(numbers);
             if (batch == 1) {
-                return (first, n) -> {
-                    for (ItemQueue queue : queues) {
-                        for (int i = 0; i < n; i++) {
-                            long at = queue.tryClaim();
-                            for (; at < 0; at = queue.tryClaim()) {
-                                idle.idle();
-                            }
-                            idle.found();
-                            queue.memory().set(JAVA_LONG, at, value(first + i));
-                            queue.publish(at);
+                return toEach(queues, queue -> (first, n) -> {
+                    for (int i = 0; i < n; i++) {
+                        long at = queue.tryClaim();
+                        for (; at < 0; at = queue.tryClaim()) {
+                            idle.idle();
                         }
+                        idle.found();
+                        queue.memory().set(JAVA_LONG, at, value(first + i));
+                        queue.publish(at);
                     }
-                };
+                });
             }
             return (first, n) -> {
                 for (int i = 0; i < n; i++) {
@@ -472,19 +486,18 @@ final class Candidates {
             for (NativeQueue queue : queues) {
                 handles.add(isShared && producer > 0 ? queue.producer().share() : queue.producer());
             }
+            if (batch == 1) {
+                return toEach(handles, handle -> (first, n) -> {
+                    for (int i = 0; i < n; i++) {
+                        while (!handle.tryPush(value(first + i))) {
+                            idle.idle();
+                        }
+                        idle.found();
+                    }
+                });
+            }
             long[] numbers = new long[batch];
             return (first, n) -> {
-                if (batch == 1) {
-                    for (NativeQueue.Producer handle : handles) {
-                        for (int i = 0; i < n; i++) {
-                            while (!handle.tryPush(value(first + i))) {
-                                idle.idle();
-                            }
-                            idle.found();
-                        }
-                    }
-                    return;
-                }
                 for (int i = 0; i < n; i++) {
                     numbers[i] = value(first + i);
                 }
@@ -550,17 +563,15 @@ final class Candidates {
         @Override
         public Sender sender(int producer) {
             Idle idle = new Idle();
-            return (first, n) -> {
-                for (Queue<Long> queue : queues) {
-                    for (int i = 0; i < n; i++) {
-                        Long item = BOXED[(int) value(first + i)];
-                        while (!queue.offer(item)) {
-                            idle.idle();
-                        }
-                        idle.found();
+            return toEach(queues, queue -> (first, n) -> {
+                for (int i = 0; i < n; i++) {
+                    Long item = BOXED[(int) value(first + i)];
+                    while (!queue.offer(item)) {
+                        idle.idle();
                     }
+                    idle.found();
                 }
-            };
+            });
         }
 
         @Override
@@ -592,17 +603,15 @@ final class Candidates {
 
         @Override
         public Sender sender(int producer) {
-            return (first, n) -> {
+            return toEach(queues, queue -> (first, n) -> {
                 try {
-                    for (BlockingQueue<Long> queue : queues) {
-                        for (int i = 0; i < n; i++) {
-                            queue.put(BOXED[(int) value(first + i)]);
-                        }
+                    for (int i = 0; i < n; i++) {
+                        queue.put(BOXED[(int) value(first + i)]);
                     }
                 } catch (InterruptedException error) {
                     throw new IllegalStateException(error);
                 }
-            };
+            });
         }
 
         @Override

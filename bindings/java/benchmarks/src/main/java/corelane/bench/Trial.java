@@ -7,9 +7,10 @@ import java.util.concurrent.CyclicBarrier;
 
 /** One candidate in a Java machine of its own. It prints nanoseconds an item, the round trip, and the batch. */
 final class Trial {
-    /** Trials whose result is left out: the compiler is at work. */
+    /** Runs whose result is left out, while the compiler is at work: so many, and so many nanoseconds. */
     private static final int WARM_UPS = 4;
-    private static final int TRIALS = 3;
+    private static final long WARM_UP = 1_500_000_000;
+    private static final int RUNS = 3;
 
     private Trial() {}
 
@@ -26,16 +27,17 @@ final class Trial {
         int capacity = Integer.parseInt(arguments[5]);
         int batch = Integer.parseInt(arguments[6]);
         Candidate candidate = Candidates.of(name, producers, consumers, each, capacity, batch);
-        double[] results = new double[TRIALS];
-        for (int i = 0; i < WARM_UPS + TRIALS; i++) {
-            double result = run(candidate, producers, consumers, each, items, batch);
-            if (i >= WARM_UPS) {
-                results[i - WARM_UPS] = result;
-            }
+        long begin = System.nanoTime();
+        for (int i = 0; i < WARM_UPS || System.nanoTime() - begin < WARM_UP; i++) {
+            run(candidate, producers, consumers, each, items, batch);
+        }
+        double[] results = new double[RUNS];
+        for (int i = 0; i < RUNS; i++) {
+            results[i] = run(candidate, producers, consumers, each, items, batch);
         }
         Arrays.sort(results);
         candidate.close();
-        System.out.println(results[TRIALS / 2] + " " + LineRoundTrip.measure() + " " + candidate.averageBatch());
+        System.out.println(results[RUNS / 2] + " " + LineRoundTrip.measure() + " " + candidate.averageBatch());
     }
 
     private static double run(
