@@ -101,16 +101,16 @@ final class Candidates {
         return alone ? BlockQueue.manyToOne(capacity) : BlockQueue.manyToMany(capacity);
     }
 
-    /** A sender into one queue, or one that pushes each item into all. */
-    private static <Q> Candidate.Sender toEach(List<Q> queues, Function<Q, Candidate.Sender> make) {
+    /** A sender into one queue, or one that pushes each item, or each batch, into all. */
+    private static <Q> Candidate.Sender toEach(List<Q> queues, int batch, Function<Q, Candidate.Sender> make) {
         Candidate.Sender[] senders = queues.stream().map(make).toArray(Candidate.Sender[]::new);
         if (senders.length == 1) {
             return senders[0];
         }
         return (first, n) -> {
-            for (int i = 0; i < n; i++) {
+            for (int i = 0; i < n; i += batch) {
                 for (Candidate.Sender sender : senders) {
-                    sender.send(first + i, 1);
+                    sender.send(first + i, batch);
                 }
             }
         };
@@ -232,7 +232,7 @@ final class Candidates {
             long[] numbers = new long[batch];
             MemorySegment items = MemorySegment.ofArray(numbers);
             if (batch == 1) {
-                return toEach(queues, queue -> (first, n) -> {
+                return toEach(queues, 1, queue -> (first, n) -> {
                     for (int i = 0; i < n; i++) {
                         long at = queue.tryClaim();
                         for (; at < 0; at = queue.tryClaim()) {
@@ -244,13 +244,13 @@ final class Candidates {
                     }
                 });
             }
-            return (first, n) -> {
-                for (int i = 0; i < n; i++) {
-                    numbers[i] = value(first + i);
-                }
-                for (ItemQueue queue : queues) {
-                    for (int done = 0; done < n;) {
-                        int pushed = queue.tryPushMany(items, done, n - done);
+            return toEach(queues, batch, queue -> (first, n) -> {
+                for (int at = 0; at < n; at += batch) {
+                    for (int i = 0; i < batch; i++) {
+                        numbers[i] = value(first + at + i);
+                    }
+                    for (int done = 0; done < batch;) {
+                        int pushed = queue.tryPushMany(items, done, batch - done);
                         done += pushed;
                         if (pushed == 0) {
                             idle.idle();
@@ -259,7 +259,7 @@ final class Candidates {
                         }
                     }
                 }
-            };
+            });
         }
 
         private static final class Sum implements ItemQueue.Action {
@@ -334,13 +334,13 @@ final class Candidates {
             }
             Idle idle = new Idle();
             Long[] items = new Long[batch];
-            return (first, n) -> {
-                for (int i = 0; i < n; i++) {
-                    items[i] = BOXED[(int) value(first + i)];
-                }
-                for (ObjectQueue<Long> queue : queues) {
-                    for (int done = 0; done < n;) {
-                        int pushed = queue.offer(items, done, n - done);
+            return toEach(queues, batch, queue -> (first, n) -> {
+                for (int at = 0; at < n; at += batch) {
+                    for (int i = 0; i < batch; i++) {
+                        items[i] = BOXED[(int) value(first + at + i)];
+                    }
+                    for (int done = 0; done < batch;) {
+                        int pushed = queue.offer(items, done, batch - done);
                         done += pushed;
                         if (pushed == 0) {
                             idle.idle();
@@ -349,7 +349,7 @@ final class Candidates {
                         }
                     }
                 }
-            };
+            });
         }
 
         @Override
@@ -422,11 +422,11 @@ final class Candidates {
         public Sender sender(int producer) {
             Idle idle = new Idle();
             Numbers numbers = new Numbers();
-            return (first, n) -> {
-                for (MessagePassingQueue<Long> queue : queues) {
-                    numbers.next = first;
-                    for (int done = 0; done < n;) {
-                        int pushed = queue.fill(numbers, n - done);
+            return toEach(queues, batch, queue -> (first, n) -> {
+                numbers.next = first;
+                for (int at = 0; at < n; at += batch) {
+                    for (int done = 0; done < batch;) {
+                        int pushed = queue.fill(numbers, batch - done);
                         done += pushed;
                         if (pushed == 0) {
                             idle.idle();
@@ -435,7 +435,7 @@ final class Candidates {
                         }
                     }
                 }
-            };
+            });
         }
 
         @Override
@@ -487,7 +487,7 @@ final class Candidates {
                 handles.add(isShared && producer > 0 ? queue.producer().share() : queue.producer());
             }
             if (batch == 1) {
-                return toEach(handles, handle -> (first, n) -> {
+                return toEach(handles, 1, handle -> (first, n) -> {
                     for (int i = 0; i < n; i++) {
                         while (!handle.tryPush(value(first + i))) {
                             idle.idle();
@@ -497,13 +497,13 @@ final class Candidates {
                 });
             }
             long[] numbers = new long[batch];
-            return (first, n) -> {
-                for (int i = 0; i < n; i++) {
-                    numbers[i] = value(first + i);
-                }
-                for (NativeQueue.Producer handle : handles) {
-                    for (int done = 0; done < n;) {
-                        int pushed = handle.tryPushMany(numbers, done, n - done);
+            return toEach(handles, batch, handle -> (first, n) -> {
+                for (int at = 0; at < n; at += batch) {
+                    for (int i = 0; i < batch; i++) {
+                        numbers[i] = value(first + at + i);
+                    }
+                    for (int done = 0; done < batch;) {
+                        int pushed = handle.tryPushMany(numbers, done, batch - done);
                         done += pushed;
                         if (pushed == 0) {
                             idle.idle();
@@ -512,7 +512,7 @@ final class Candidates {
                         }
                     }
                 }
-            };
+            });
         }
 
         @Override
@@ -563,7 +563,7 @@ final class Candidates {
         @Override
         public Sender sender(int producer) {
             Idle idle = new Idle();
-            return toEach(queues, queue -> (first, n) -> {
+            return toEach(queues, 1, queue -> (first, n) -> {
                 for (int i = 0; i < n; i++) {
                     Long item = BOXED[(int) value(first + i)];
                     while (!queue.offer(item)) {
@@ -603,7 +603,7 @@ final class Candidates {
 
         @Override
         public Sender sender(int producer) {
-            return toEach(queues, queue -> (first, n) -> {
+            return toEach(queues, 1, queue -> (first, n) -> {
                 try {
                     for (int i = 0; i < n; i++) {
                         queue.put(BOXED[(int) value(first + i)]);

@@ -42,8 +42,8 @@ final class Trial {
 
     private static double run(
             Candidate candidate, int producers, int consumers, boolean each, long items, int batch) throws Exception {
-        // One by one, a call of the sender pushes many items, so that it costs nothing itself.
-        int step = batch == 1 ? 1000 : batch;
+        // A call of the sender pushes many items, so that it costs nothing itself.
+        int step = (1000 + batch - 1) / batch * batch;
         long share = items / producers / step * step;
         long all = share * producers;
         CyclicBarrier barrier = new CyclicBarrier(producers + consumers);
