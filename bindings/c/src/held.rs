@@ -1,48 +1,60 @@
-//! What a call of C borrows for a later one: room that is claimed, or a record that is lent.
+//! What a call of C leaves open for a later one: room that is claimed, or a record that is lent.
 
-use std::{mem, ptr};
+use std::mem::ManuallyDrop;
+use std::ptr;
 
-/// A handle on the heap, and what borrows it from one call of C to a later one.
-pub(crate) struct Held<Q, G> {
-    /// Dropped before the handle. While it is there, nothing else uses the handle.
-    pub(crate) guard: Option<G>,
-    /// From a box.
-    handle: *mut Q,
+/// A handle with claims or records.
+pub(crate) trait Opens {
+    /// A claim or a record, without its borrow of the handle.
+    type Open;
+
+    /// Gives the room up, or removes the record. It is the last one of this handle.
+    fn end(&mut self, open: Self::Open);
 }
 
-impl<Q, G> Held<Q, G> {
+/// A handle, and what is open from one call of C to a later one.
+pub(crate) struct Held<Q: Opens> {
+    handle: Q,
+    open: Option<Q::Open>,
+}
+
+impl<Q: Opens> Held<Q> {
     pub(crate) fn new(handle: Q) -> Self {
-        Self { guard: None, handle: Box::into_raw(Box::new(handle)) }
+        Self { handle, open: None }
     }
 
-    /// The handle, with no guard.
-    pub(crate) fn free(&mut self) -> &'static mut Q {
-        self.guard = None;
-        // SAFETY: it is from a box that is freed by the drop of this, and has no guard. What borrows
-        // it is kept in `guard` at most.
-        unsafe { &mut *self.handle }
+    /// The handle, with nothing open.
+    pub(crate) fn free(&mut self) -> &mut Q {
+        if let Some(open) = self.open.take() {
+            self.handle.end(open);
+        }
+        &mut self.handle
     }
 
     pub(crate) fn get(&self) -> &Q {
-        // SAFETY: as above; a guard has no reference to what these calls read but through the same
-        // thread.
-        unsafe { &*self.handle }
+        &self.handle
+    }
+
+    /// Leaves a claim or a record of the handle open.
+    pub(crate) fn keep(&mut self, open: Q::Open) {
+        self.open = Some(open);
+    }
+
+    /// The handle, and what was open.
+    pub(crate) fn take(&mut self) -> (&mut Q, Option<Q::Open>) {
+        (&mut self.handle, self.open.take())
     }
 
     pub(crate) fn into_inner(mut self) -> Q {
-        self.guard = None;
-        let handle = mem::replace(&mut self.handle, ptr::null_mut());
-        // SAFETY: it is from a box, and is not used any more.
-        *unsafe { Box::from_raw(handle) }
+        self.free();
+        let this = ManuallyDrop::new(self);
+        // SAFETY: it is not used any more, and not dropped.
+        unsafe { ptr::read(&raw const this.handle) }
     }
 }
 
-impl<Q, G> Drop for Held<Q, G> {
+impl<Q: Opens> Drop for Held<Q> {
     fn drop(&mut self) {
-        self.guard = None;
-        if !self.handle.is_null() {
-            // SAFETY: it is from a box, and no guard borrows it.
-            drop(unsafe { Box::from_raw(self.handle) });
-        }
+        self.free();
     }
 }

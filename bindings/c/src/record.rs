@@ -1,18 +1,17 @@
 //! Byte records of any length, written and read in place.
 
 use std::ffi::c_void;
-use std::ops::DerefMut;
-use std::slice;
 use std::time::Duration;
+use std::{ptr, slice};
 
 use corelane::bytes::ClaimError;
 use corelane::shm::{self, Peer as Met};
-use corelane::wait::bytes::{self, Claim, Claims, Record, Records};
+use corelane::wait::bytes::{self, Claim, Claims, Records, Suspended};
 use corelane::wait::{Bells, Local, Strategy};
 use corelane::{CapacityError, TryPopError, record_ring};
 
 use crate::handle::{Peer, give, take_back};
-use crate::held::Held;
+use crate::held::{Held, Opens};
 use crate::meets::Meets;
 use crate::status::{Patience, Status};
 
@@ -74,14 +73,32 @@ impl Another for bytes::Consumer {
     }
 }
 
-type Sending<P, B> = Held<bytes::Producer<P, B>, Claim<'static, P, B>>;
-type Receiving<C, B> = Held<bytes::Consumer<C, B>, Record<'static, C, B>>;
+type Sending<P, B> = Held<bytes::Producer<P, B>>;
+type Receiving<C, B> = Held<bytes::Consumer<C, B>>;
+
+impl<P: Claims, B: Bells> Opens for bytes::Producer<P, B> {
+    type Open = Suspended<P::Allocated>;
+
+    fn end(&mut self, open: Self::Open) {
+        // SAFETY: the contract of `Opens`.
+        drop(unsafe { self.resume(open) });
+    }
+}
+
+impl<C: Records, B: Bells> Opens for bytes::Consumer<C, B> {
+    type Open = Suspended<C::Found>;
+
+    fn end(&mut self, open: Self::Open) {
+        // SAFETY: the contract of `Opens`.
+        drop(unsafe { self.resume(open) });
+    }
+}
 
 fn claim<P: Claims, B: Bells>(
-    tx: &'static mut bytes::Producer<P, B>,
+    tx: &mut bytes::Producer<P, B>,
     len: usize,
     patience: Patience,
-) -> Result<Claim<'static, P, B>, ClaimError> {
+) -> Result<Claim<'_, P, B>, ClaimError> {
     match patience {
         Patience::None => tx.try_claim(len),
         Patience::For(time) => tx.claim_timeout(len, time),
@@ -96,15 +113,23 @@ where
     bytes::Producer<P, B>: Meets + Another,
 {
     fn claim(&mut self, len: usize, patience: Patience) -> Result<*mut u8, Status> {
-        let claim = claim(self.free(), len, patience)?;
-        Ok(self.guard.insert(claim).deref_mut().as_mut_ptr())
+        let mut claim = claim(self.free(), len, patience)?;
+        let place = claim.as_mut_ptr();
+        let open = claim.suspend();
+        self.keep(open);
+        Ok(place)
     }
 
     fn commit(&mut self, len: usize) -> Status {
-        match self.guard.take() {
-            Some(claim) if len <= claim.len() => {
-                claim.commit_len(len);
+        match self.take() {
+            (tx, Some(open)) if len <= open.len() => {
+                // SAFETY: it is the last claim, since each call that claims ends what is open.
+                unsafe { tx.resume(open) }.commit_len(len);
                 Status::Ok
+            }
+            (tx, Some(open)) => {
+                tx.end(open);
+                Status::Invalid
             }
             _ => Status::Invalid,
         }
@@ -161,12 +186,22 @@ where
             Patience::For(time) => rx.pop_timeout(time),
             Patience::Forever => rx.pop().ok_or(TryPopError::Closed),
         }?;
-        let record: &Record<'static, C, B> = self.guard.insert(record);
-        Ok(record)
+        let bytes = ptr::from_ref::<[u8]>(&record);
+        let open = record.suspend();
+        self.keep(open);
+        // SAFETY: no producer writes the bytes while the record is not released, and this handle
+        // is borrowed as long.
+        Ok(unsafe { &*bytes })
     }
 
     fn release(&mut self) -> Status {
-        if self.guard.take().is_some() { Status::Ok } else { Status::Invalid }
+        match self.take() {
+            (rx, Some(open)) => {
+                rx.end(open);
+                Status::Ok
+            }
+            _ => Status::Invalid,
+        }
     }
 
     fn is_closed(&self) -> bool {

@@ -1,6 +1,7 @@
 //! Claims and records: what the queues of byte records have in common.
 
 use core::fmt;
+use core::mem::{self, ManuallyDrop};
 use core::ops::{Deref, DerefMut};
 use core::slice;
 
@@ -12,7 +13,7 @@ pub trait Claims {
     /// What was allocated for a record.
     type Allocated;
     /// The same, owned by a claim. Its drop gives the room up.
-    type Room<'a>: Room
+    type Room<'a>: Room<Allocated = Self::Allocated>
     where
         Self: 'a;
     /// Whether a claim that finds no room, or is given up, can make records ready or give room
@@ -39,10 +40,15 @@ pub trait Claims {
 /// The bytes are initialised, and nothing else accesses them until the room is dropped or
 /// committed.
 pub unsafe trait Room {
+    /// As [`Claims::Allocated`].
+    type Allocated;
+
     /// The first of the `len` bytes that were allocated.
     fn bytes(&self, len: usize) -> *mut u8;
     /// Appends the first `len` bytes as a record.
     fn commit(self, len: usize);
+    /// Keeps the room, which [`Claims::room`] makes again.
+    fn suspend(self) -> Self::Allocated;
 }
 
 /// A receiving side, as [`Claims`].
@@ -72,6 +78,26 @@ pub unsafe trait Records {
     unsafe fn release(&mut self, found: Self::Found, len: usize);
     fn capacity(&self) -> usize;
     fn is_closed(&self) -> bool;
+}
+
+/// A claim or a record without its borrow. Not stable.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Suspended<A> {
+    pub(crate) place: A,
+    pub(crate) len: usize,
+}
+
+impl<A> Suspended<A> {
+    /// Bytes that were claimed, or that the record has.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
 }
 
 /// Room for a record, from [`Producer::try_claim`]. Dropping a claim [aborts](Self::abort) it.
@@ -144,6 +170,15 @@ impl<'a, P: Claims, A> Claim<'a, P, A> {
     pub(crate) fn commit_copy(mut self, bytes: &[u8]) {
         self.copy_from_slice(bytes);
         self.commit();
+    }
+
+    /// Keeps the room without its borrow, for calls of other languages: see
+    /// [`resume`](crate::wait::bytes::Producer::resume). Not stable.
+    #[doc(hidden)]
+    pub fn suspend(self) -> Suspended<P::Allocated> {
+        let Self { room, len, after, .. } = self;
+        mem::forget(after);
+        Suspended { place: room.suspend(), len }
     }
 
     /// Gives the room up. The room comes back when a later [`try_pop`](Consumer::try_pop) passes
@@ -225,6 +260,13 @@ impl<'a, C: Records, A> Record<'a, C, A> {
     #[inline(always)]
     pub(crate) fn new(queue: &'a mut C, (found, len): (C::Found, usize), after: A) -> Self {
         Self { queue, found, len, _after: after }
+    }
+
+    /// As [`Claim::suspend`].
+    #[doc(hidden)]
+    pub fn suspend(self) -> Suspended<C::Found> {
+        let record = ManuallyDrop::new(self);
+        Suspended { place: record.found, len: record.len }
     }
 }
 

@@ -546,6 +546,8 @@ impl Claims for Producer {
 // SAFETY: `allocate` has found these bytes free, in a row, behind the header at the place. All
 // bytes of the ring are initialised, and the consumer doesn't look at them before the commit.
 unsafe impl Room for &mut Producer {
+    type Allocated = ();
+
     #[inline(always)]
     fn bytes(&self, len: usize) -> *mut u8 {
         self.end.slots().bytes_to_fill(self.place.index + 1, len.div_ceil(WORD))
@@ -555,6 +557,8 @@ unsafe impl Room for &mut Producer {
     fn commit(self, len: usize) {
         self.move_by(words(len), Head::record(self.count, len));
     }
+
+    fn suspend(self) {}
 }
 
 // SAFETY: the record lies at the place in one piece. The producer doesn't write there until

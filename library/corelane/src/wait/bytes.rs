@@ -9,6 +9,8 @@ use super::sealed::Rings as _;
 use super::thread::{Habit, Strategy, Waits};
 use super::{Bells, Local};
 use crate::bytes::record;
+#[doc(hidden)]
+pub use crate::bytes::record::Suspended;
 use crate::bytes::{self, ClaimError};
 use crate::queue::TryPopError;
 
@@ -147,6 +149,16 @@ impl<P: Claims, B: Bells> Producer<P, B> {
         Claim::new(&mut self.queue, allocated, len, after)
     }
 
+    /// Goes on with a claim of this handle. Not stable.
+    ///
+    /// # Safety
+    ///
+    /// The claim is the last one of this handle, and has not been resumed.
+    #[doc(hidden)]
+    pub unsafe fn resume(&mut self, claim: Suspended<P::Allocated>) -> Claim<'_, P, B> {
+        self.claimed(claim.place, claim.len)
+    }
+
     /// Appends a copy of `bytes` as a record. Waits while there is no room.
     ///
     /// # Errors
@@ -244,6 +256,16 @@ impl<C: Records, B: Bells> Consumer<C, B> {
             bells.items().ring_and_catch();
         }
         waited.unwrap_or(Err(TryPopError::Empty))
+    }
+
+    /// Goes on with a record of this handle. Not stable.
+    ///
+    /// # Safety
+    ///
+    /// The record is the last one of this handle, and has not been resumed.
+    #[doc(hidden)]
+    pub unsafe fn resume(&mut self, record: Suspended<C::Found>) -> Record<'_, C, B> {
+        self.record((record.place, record.len))
     }
 
     #[inline(always)] // as the queue's own

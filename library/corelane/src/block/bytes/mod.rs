@@ -277,6 +277,8 @@ pub struct Room<'a> {
 
 // SAFETY: the granules are initialised. They are this claim's alone until it commits or skips them.
 unsafe impl record::Room for Room<'_> {
+    type Allocated = Run;
+
     #[inline]
     fn bytes(&self, len: usize) -> *mut u8 {
         self.producer.sender.array().to_fill(self.run.position, len)
@@ -286,6 +288,10 @@ unsafe impl record::Room for Room<'_> {
     fn commit(self, len: usize) {
         let room = ManuallyDrop::new(self);
         room.producer.sender.commit(room.run, len);
+    }
+
+    fn suspend(self) -> Run {
+        ManuallyDrop::new(self).run
     }
 }
 

@@ -7,10 +7,11 @@ import java.util.concurrent.CyclicBarrier;
 
 /** One candidate in a Java machine of its own. It prints nanoseconds an item, the round trip, and the batch. */
 final class Trial {
-    /** Runs whose result is left out, while the compiler is at work: so many, and so many nanoseconds. */
-    private static final int WARM_UPS = 4;
+    /** For so many nanoseconds results are left out, while the compiler is at work. */
     private static final long WARM_UP = 1_500_000_000;
     private static final int RUNS = 3;
+    /** After so many nanoseconds no more run begins. */
+    private static final long LONGEST = 5_000_000_000L;
 
     private Trial() {}
 
@@ -28,16 +29,18 @@ final class Trial {
         int batch = Integer.parseInt(arguments[6]);
         Candidate candidate = Candidates.of(name, producers, consumers, each, capacity, batch);
         long begin = System.nanoTime();
-        for (int i = 0; i < WARM_UPS || System.nanoTime() - begin < WARM_UP; i++) {
+        do {
             run(candidate, producers, consumers, each, items, batch);
-        }
+        } while (System.nanoTime() - begin < WARM_UP);
         double[] results = new double[RUNS];
-        for (int i = 0; i < RUNS; i++) {
-            results[i] = run(candidate, producers, consumers, each, items, batch);
-        }
+        int runs = 0;
+        do {
+            results[runs++] = run(candidate, producers, consumers, each, items, batch);
+        } while (runs < RUNS && System.nanoTime() - begin < LONGEST);
+        results = Arrays.copyOf(results, runs);
         Arrays.sort(results);
         candidate.close();
-        System.out.println(results[RUNS / 2] + " " + LineRoundTrip.measure() + " " + candidate.averageBatch());
+        System.out.println(results[runs / 2] + " " + LineRoundTrip.measure() + " " + candidate.averageBatch());
     }
 
     private static double run(
