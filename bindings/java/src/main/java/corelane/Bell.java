@@ -53,9 +53,7 @@ final class Bell {
 
     /** Wakes a sleeper, if there is one. */
     void ring() {
-        if ((int) COUNT.getOpaque(this) != 0) {
-            wake(1);
-        }
+        ring(1);
     }
 
     /** Wakes up to {@code most} sleepers. */
@@ -89,10 +87,9 @@ final class Bell {
             if (nanoseconds != Long.MAX_VALUE && System.nanoTime() - begin >= nanoseconds) {
                 return false;
             }
-            boolean isLong = i >= SPINS;
             if (strategy == Strategy.SLEEP || strategy == Strategy.SPIN_THEN_SLEEP && i >= SPINS + YIELDS) {
                 return sleep(look, begin, nanoseconds);
-            } else if (isLong && strategy != Strategy.SPIN) {
+            } else if (i >= SPINS && strategy != Strategy.SPIN) {
                 Thread.yield();
             } else {
                 Thread.onSpinWait();

@@ -95,8 +95,8 @@ public final class BlockItemQueue extends ItemQueue {
     }
 
     @Override
-    void publishPlaces(long at, int n) {
-        producers.publish(slot(at), n);
+    void publishPlace(long at) {
+        producers.publish(slot(at), 1);
     }
 
     @Override
@@ -106,8 +106,8 @@ public final class BlockItemQueue extends ItemQueue {
     }
 
     @Override
-    void releasePlaces(long at, int n) {
-        release(slot(at), n);
+    void releasePlace(long at) {
+        release(slot(at), 1);
     }
 
     private void release(int slot, int n) {

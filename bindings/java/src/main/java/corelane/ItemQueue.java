@@ -71,12 +71,12 @@ public abstract sealed class ItemQueue implements AutoCloseable permits LineQueu
     /** A place to fill, or -1; {@link Blocks#YET} if an unfinished call of another thread is in the way. */
     abstract long claimPlace();
 
-    abstract void publishPlaces(long at, int n);
+    abstract void publishPlace(long at);
 
     /** A place with an item, or -1; {@link Blocks#YET} if an unfinished call of another thread is in the way. */
     abstract long reservePlace();
 
-    abstract void releasePlaces(long at, int n);
+    abstract void releasePlace(long at);
 
     /** Whether more items may follow those that were popped last, in the next block or line. */
     abstract boolean isAtEnd();
@@ -126,7 +126,7 @@ public abstract sealed class ItemQueue implements AutoCloseable permits LineQueu
 
     /** Pushes the item that was written to the claimed place. */
     public final void publish(long at) {
-        publishPlaces(at, 1);
+        publishPlace(at);
         itemsBell.ring();
     }
 
@@ -178,7 +178,7 @@ public abstract sealed class ItemQueue implements AutoCloseable permits LineQueu
 
     /** Removes the item at this place, which {@link #peek} has found. */
     public final void release(long at) {
-        releasePlaces(at, 1);
+        releasePlace(at);
         roomBell.ring();
     }
 
@@ -193,7 +193,7 @@ public abstract sealed class ItemQueue implements AutoCloseable permits LineQueu
     /** The same, from the item with the index {@code first} on. */
     public final int tryPushMany(MemorySegment items, int first, int n) {
         check(items, first, n, size);
-        return pushRuns(n, (done, wanted) -> push(items, (first + done) * size, wanted));
+        return pushParts(n, (done, wanted) -> push(items, (first + done) * size, wanted));
     }
 
     /**
@@ -202,7 +202,7 @@ public abstract sealed class ItemQueue implements AutoCloseable permits LineQueu
      * to {@code n} behind it, as zeros, since their places can't be given back.
      */
     public final int tryPushEach(Action action, int n) {
-        return pushRuns(n, (done, wanted) -> push(action, wanted));
+        return pushParts(n, (done, wanted) -> push(action, wanted));
     }
 
     /** Copies and removes up to {@code n} items, and returns their number. */
@@ -213,7 +213,7 @@ public abstract sealed class ItemQueue implements AutoCloseable permits LineQueu
     /** The same, to the index {@code first} and those behind it. */
     public final int tryPopMany(MemorySegment into, int first, int n) {
         checkInto(into, first, n, size);
-        return popRuns(n, (done, wanted) -> pop(into, (first + done) * size, wanted));
+        return popParts(n, (done, wanted) -> pop(into, (first + done) * size, wanted));
     }
 
     /**
@@ -221,19 +221,19 @@ public abstract sealed class ItemQueue implements AutoCloseable permits LineQueu
      * throws, that item is removed; with several consumers also up to {@code n} behind it.
      */
     public final int tryPopEach(Action action, int n) {
-        return popRuns(n, (done, wanted) -> pop(action, wanted));
+        return popParts(n, (done, wanted) -> pop(action, wanted));
     }
 
     /** Pushes or pops some of the items that are left, as {@link #push} and {@link #pop} do. */
-    private interface Run {
-        int some(int done, int wanted);
+    private interface Part {
+        int move(int done, int wanted);
     }
 
-    private int pushRuns(int n, Run run) {
+    private int pushParts(int n, Part part) {
         int done = 0;
         try {
             for (int i = 0; done < n && !isClosed;) {
-                int pushed = run.some(done, n - done);
+                int pushed = part.move(done, n - done);
                 if (pushed == Blocks.NOTHING || pushed == Blocks.YET && !Blocks.await(i++)) {
                     break;
                 }
@@ -246,11 +246,11 @@ public abstract sealed class ItemQueue implements AutoCloseable permits LineQueu
         return done;
     }
 
-    private int popRuns(int n, Run run) {
+    private int popParts(int n, Part part) {
         int done = 0;
         try {
             for (int i = 0; done < n;) {
-                int popped = run.some(done, n - done);
+                int popped = part.move(done, n - done);
                 if (popped == Blocks.NOTHING || popped == Blocks.YET && (done > 0 || !Blocks.await(i++))) {
                     break;
                 }

@@ -38,7 +38,7 @@ public abstract sealed class ObjectQueue<E> extends AbstractQueue<E>
     /** Pushes; 1, {@link Blocks#NOTHING} or {@link Blocks#YET}. */
     abstract int push(E item);
 
-    /** Pops; {@link Consumers#UNFINISHED} if an unfinished call of another thread is in the way. */
+    /** Pops; {@link Consumers#YET} if an unfinished call of another thread is in the way. */
     abstract Object pop();
 
     abstract int pop(Object[] into, int at, int n);
@@ -123,7 +123,7 @@ public abstract sealed class ObjectQueue<E> extends AbstractQueue<E>
     @SuppressWarnings("unchecked")
     public final E poll() {
         Object item = pop();
-        if (item == Consumers.UNFINISHED) {
+        if (item == Consumers.YET) {
             item = pollAgain();
         }
         if (item != null) {
@@ -133,8 +133,8 @@ public abstract sealed class ObjectQueue<E> extends AbstractQueue<E>
     }
 
     private Object pollAgain() {
-        Object item = Consumers.UNFINISHED;
-        for (int i = 0; item == Consumers.UNFINISHED; i++) {
+        Object item = Consumers.YET;
+        for (int i = 0; item == Consumers.YET; i++) {
             Blocks.await(i);
             item = pop();
         }

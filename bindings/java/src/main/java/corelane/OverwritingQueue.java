@@ -76,7 +76,7 @@ public final class OverwritingQueue<E> extends ObjectQueue<E> {
         for (;;) {
             Overwriting.Run run = ring.reserve(1);
             if (run.slot() < 0) {
-                return run == Overwriting.YET ? Consumers.UNFINISHED : null;
+                return run == Overwriting.YET ? Consumers.YET : null;
             }
             Object item = items[run.slot()];
             if (ring.isIntact(run)) {

@@ -3,7 +3,7 @@ package corelane.ring;
 /** The receiving side of {@link Blocks}. */
 public abstract sealed class Consumers extends Pad permits OneConsumer, SeveralConsumers {
     /** An item whose push, or that of one before it, is unfinished. */
-    public static final Object UNFINISHED = new Object();
+    public static final Object YET = new Object();
 
     /** A slot with an item, which is now the caller's; {@link Blocks#NOTHING} or {@link Blocks#YET} if none. */
     public abstract int reserve();
@@ -14,7 +14,7 @@ public abstract sealed class Consumers extends Pad permits OneConsumer, SeveralC
      */
     public abstract long reserve(int wanted);
 
-    /** Takes the item of a slot of {@code items}. Null if there is none, {@link #UNFINISHED} if not yet. */
+    /** Takes the item of a slot of {@code items}. Null if there is none, {@link #YET} if not yet. */
     public abstract Object pop(Object[] items);
 
     /** Whether more items may follow those that were reserved last, in the next block. */

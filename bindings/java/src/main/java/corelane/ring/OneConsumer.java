@@ -70,7 +70,7 @@ public abstract sealed class OneConsumer extends Consumers {
                 return Blocks.YET;
             }
         }
-        known = end - blocks.size + Math.max(committed, 0);
+        known = end - blocks.size + committed;
         return next < known ? next : Blocks.NOTHING;
     }
 
@@ -113,7 +113,7 @@ public abstract sealed class OneConsumer extends Consumers {
         if (slot == known) {
             slot = refill(1);
             if (slot < 0) {
-                return slot == Blocks.YET ? UNFINISHED : null;
+                return slot == Blocks.YET ? YET : null;
             }
         }
         Object item = items[slot];

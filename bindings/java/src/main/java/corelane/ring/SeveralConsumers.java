@@ -75,7 +75,7 @@ public final class SeveralConsumers extends Consumers {
     public Object pop(Object[] items) {
         int slot = reserve();
         if (slot < 0) {
-            return slot == Blocks.YET ? UNFINISHED : null;
+            return slot == Blocks.YET ? YET : null;
         }
         Object item = items[slot];
         items[slot] = null;

@@ -5,9 +5,6 @@ interface Candidate {
     /** What a producer calls for each item, or the items of a batch. */
     interface Sender {
         void send(long first, int n);
-
-        /** Called after the last item. */
-        default void end() {}
     }
 
     /** What a consumer's thread calls. It returns the sum of the items. */
@@ -23,6 +20,4 @@ interface Candidate {
     default double averageBatch() {
         return Double.NaN;
     }
-
-    default void close() {}
 }

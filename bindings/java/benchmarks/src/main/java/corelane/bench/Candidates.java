@@ -75,7 +75,6 @@ final class Candidates {
                     : new ManyToManyConcurrentArrayQueue<>(capacity));
             case "ArrayBlockingQueue" -> new OfBlocking(queues, () -> new ArrayBlockingQueue<>(capacity));
             case "LinkedTransferQueue" -> new OfBlocking(queues, LinkedTransferQueue::new);
-            case "blocking" -> new OfBlocking(queues, () -> blocks(one, alone, capacity));
             default -> throw new IllegalArgumentException("no candidate is called " + name);
         };
     }

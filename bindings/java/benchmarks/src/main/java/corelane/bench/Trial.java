@@ -39,7 +39,6 @@ final class Trial {
         } while (runs < RUNS && System.nanoTime() - begin < LONGEST);
         results = Arrays.copyOf(results, runs);
         Arrays.sort(results);
-        candidate.close();
         System.out.println(results[runs / 2] + " " + LineRoundTrip.measure() + " " + candidate.averageBatch());
     }
 
@@ -62,7 +61,6 @@ final class Trial {
                 for (long at = 0; at < share; at += step) {
                     sender.send(at, step);
                 }
-                sender.end();
                 ends[number] = System.nanoTime();
             }));
         }

@@ -48,19 +48,24 @@ public final class Workloads {
         long items = 5_000_000;
         List<String> workloads = new ArrayList<>();
         Path json = null;
-        for (int i = 0; i < arguments.length; i++) {
-            switch (arguments[i]) {
-                case "--rounds" -> rounds = Integer.parseInt(arguments[++i]);
-                case "--items" -> items = Long.parseLong(arguments[++i]);
-                case "--json" -> json = Path.of(arguments[++i]);
-                default -> workloads.add(arguments[i]);
+        try {
+            for (int i = 0; i < arguments.length; i++) {
+                switch (arguments[i]) {
+                    case "--rounds" -> rounds = Integer.parseUnsignedInt(arguments[++i]);
+                    case "--items" -> items = Long.parseUnsignedLong(arguments[++i]);
+                    case "--json" -> json = Path.of(arguments[++i]);
+                    default -> workloads.add(arguments[i]);
+                }
             }
+        } catch (NumberFormatException | ArrayIndexOutOfBoundsException error) {
+            System.err.println("--rounds and --items need a number, --json a file");
+            System.exit(2);
         }
         if (workloads.isEmpty()) {
             workloads = List.of("1:1", "3:1", "8:1", "32:1", "1:3", "1:8", "1:32");
         }
         for (String workload : workloads) {
-            if (!workload.matches("\\d+:1|1:\\d+")) {
+            if (!workload.matches("[1-9]\\d?:1|1:[1-9]\\d?")) {
                 System.err.println("a workload is like 1:1, 3:1 or 1:3 (producers:consumers), not " + workload);
                 System.exit(2);
             }
