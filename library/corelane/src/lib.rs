@@ -189,6 +189,10 @@ pub mod relaxed;
 pub mod ring;
 pub mod rings;
 pub mod scq;
+/// Public for the models, and for `shm::Lanes` of `[u8]`, which is made of it; not for use by itself,
+/// and not stable.
+#[doc(hidden)]
+pub mod seat_ring;
 pub mod segmented;
 pub mod seq_ring;
 #[cfg(all(

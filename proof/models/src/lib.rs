@@ -76,6 +76,7 @@ mod overwrite;
 mod pooled;
 mod queue;
 mod record_ring;
+mod seat_ring;
 mod relaxed;
 mod ring;
 mod rings;
@@ -261,6 +262,7 @@ pub fn all() -> Vec<Model> {
     models.extend(bytes::models());
     models.extend(record_ring::models());
     models.extend(lanes::models());
+    models.extend(seat_ring::models());
     models.extend(steal::models());
     models.extend(idle::models());
     models.extend(fork_join::models());

@@ -9,6 +9,7 @@ mod items;
 mod lanes;
 mod newest;
 mod records;
+mod seats;
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -72,6 +73,8 @@ pub enum Ring {
     Newest,
     /// `lanes`, of two producers and two consumers.
     Lanes,
+    /// `seatring`, of two producers and two consumers.
+    Seats,
 }
 
 /// Kills a side of a ring at each of its steps, for each seed.
@@ -104,6 +107,7 @@ fn run(ring: Ring, trial: Trial) -> Result<u64, Wrong> {
     match (ring, seed % 2) {
         (Ring::Newest, _) => trial.run(newest::sides(seed)?, newest::push, newest::pop),
         (Ring::Lanes, _) => lanes::run(trial),
+        (Ring::Seats, _) => seats::run(trial),
         (Ring::Records, _) => trial.run(records::sides(seed)?, records::push, records::pop),
         (Ring::Lines, 0) => trial.run(
             items::sides::<3>(seed)?,

@@ -72,12 +72,13 @@ fn main() -> ExitCode {
         tested.map(|_| ()).map_err(Failed::from)
     });
     let sides = |ring| [(ring, Killed::Producer), (ring, Killed::Consumer)];
-    let killed = [Ring::Lines, Ring::Records, Ring::Lanes].into_iter().flat_map(sides);
+    let killed = [Ring::Lines, Ring::Records, Ring::Lanes, Ring::Seats].into_iter().flat_map(sides);
     let killed = killed.chain([(Ring::Newest, Killed::Producer)]).map(|(ring, side)| {
         let queue = match ring {
             Ring::Lines => "linering",
             Ring::Records => "recordring",
             Ring::Lanes => "lanes",
+            Ring::Seats => "seatring",
             Ring::Newest => "seqring",
         };
         Trial::test(format!("{queue}::killed_{side:?}").to_lowercase(), move || {
