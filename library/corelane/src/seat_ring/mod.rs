@@ -44,7 +44,6 @@ use crate::queue::{CapacityError, Config, Info, Sides, TryPopError, handles};
 use crate::region::{End, Side, State as Shared, most_slots};
 use crate::spin::Retries;
 use state::{Next, Phase, State};
-#[cfg_attr(not(target_os = "linux"), allow(unused_imports))]
 pub(crate) use state::SEATS;
 
 /// Bytes and words of a line, the unit of room.
@@ -103,6 +102,11 @@ pub(crate) fn begin(words: &Words, geometry: Geometry, first: u64) {
         slot.place.store(Place { line: 0, lines: 0 }.packed(), Ordering::Relaxed);
         slot.state.store(State::free(number).0, Ordering::Relaxed);
     }
+}
+
+/// The bytes for which a record of `len` bytes counts in the capacity.
+pub(crate) fn size_of_record(len: usize) -> usize {
+    lines(len).max(LEAST).saturating_mul(LINE)
 }
 
 /// The sizes of a ring.
@@ -260,13 +264,13 @@ impl Ring {
 
     /// Writes where a record is whose slot this handle has.
     #[inline]
-    fn tell(&self, number: u64, (place, end): (Place, u64), phase: Phase) {
+    fn tell(&self, number: u64, (place, end): (Place, u64), state: State) {
         let slot = self.slot(number);
         // Release ↔ the fence in `reclaim`: the slot is taken.
         slot.end.store(end, Ordering::Release);
         // Relaxed: `set` orders it.
         slot.place.store(place.packed(), Ordering::Relaxed);
-        slot.set(State::new(number, self.seat, phase));
+        slot.set(state);
     }
 
     /// Makes the slots and lines of free records usable, up to the first record that isn't free.
@@ -317,8 +321,7 @@ impl Ring {
                     // Its producer had found room for at least a line.
                     let Some(place) = self.behind(number, 1) else { continue };
                     self.slot(number).len.store(0, Ordering::Relaxed);
-                    self.tell(number, place, Phase::Filling);
-                    self.slot(number).set(State::free(number));
+                    self.tell(number, place, State::free(number));
                 }
                 (Side::Producer, Some(Phase::Filling)) => {
                     self.slot(number).set(State::free(number));
@@ -468,7 +471,8 @@ impl Producer {
             let order = Ordering::Relaxed;
             let word = self.ring.slot(number).state;
             if word.compare_exchange(state.0, taken.0, order, order).is_ok() {
-                self.ring.tell(number, (place, end), Phase::Filling);
+                let filling = State::new(number, self.ring.seat, Phase::Filling);
+                self.ring.tell(number, (place, end), filling);
                 self.number = number.wrapping_add(1);
                 self.tell_tail();
                 return Ok(Allocated { number, line: place.line });

@@ -64,11 +64,6 @@ impl State {
         (self.0 >> shift).wrapping_sub(number).wrapping_shl(shift) as i64 >> shift
     }
 
-    #[inline]
-    pub(super) fn is_of(self, number: u64) -> bool {
-        self.ahead_of(number) == 0
-    }
-
     /// The number of the slot's record, which is near `number`.
     pub(super) fn number(self, near: u64) -> u64 {
         near.wrapping_add_signed(self.ahead_of(near))
@@ -112,7 +107,7 @@ mod tests {
         for number in [0, 1, (1 << NUMBER) - 1, 1 << NUMBER, u64::MAX - 1, u64::MAX] {
             let state = State::new(number, 7, Phase::Reading);
             assert_eq!((state.seat(), state.phase()), (7, Some(Phase::Reading)));
-            assert!(state.is_of(number));
+            assert_eq!(state.ahead_of(number), 0);
             assert_eq!(state.ahead_of(number.wrapping_sub(9)), 9);
             assert_eq!(state.ahead_of(number.wrapping_add(9)), -9);
             assert_eq!(state.number(number.wrapping_add(5)), number);

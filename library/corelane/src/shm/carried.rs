@@ -35,6 +35,7 @@ impl<T: Plain + FromBytes> Item for T {}
 /// | items `T` | [`Producer`](super::Producer) | [`Consumer`](super::Consumer) |
 /// | `[u8]` | [`RecordProducer`](super::RecordProducer) | [`RecordConsumer`](super::RecordConsumer) |
 /// | [`Many<T>`](super::Many) | [`ManyProducer`](super::ManyProducer) | [`ManyConsumer`](super::ManyConsumer) |
+/// | `Many<[u8]>` | [`ManyRecordProducer`](super::ManyRecordProducer) | [`ManyRecordConsumer`](super::ManyRecordConsumer) |
 /// | [`All<T>`](super::All) | [`Publisher`](super::Publisher) | [`Subscriber`](super::Subscriber) |
 #[diagnostic::on_unimplemented(
     message = "lanes can't carry `{Self}`",

@@ -81,6 +81,11 @@ pub struct Seats {
 }
 
 impl Seats {
+    /// One of them.
+    pub(super) fn only(self, number: u32) -> Self {
+        Self { first: self.first + number, count: 1, ..self }
+    }
+
     /// Whether a live process has one of them. `file` must not be one that has taken a seat.
     pub(super) fn are_taken(self, file: BorrowedFd<'_>) -> bool {
         let mut found = bytes(self.first, self.count, libc::F_WRLCK);

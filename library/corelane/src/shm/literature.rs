@@ -44,13 +44,12 @@ use alloc::sync::Arc;
 use core::fmt;
 use core::marker::PhantomData;
 use core::num::NonZeroU64;
-use core::ptr::NonNull;
 
-use super::bells::{Bell, Link, ONE, Sleeps};
+use super::bells::Link;
 use super::carried::{Kind, Sizes, end};
 use super::error::Error;
 use super::file::{Seat, Seats};
-use super::many::{Place, items};
+use super::places::{Place, SharedBells};
 use super::{Item, Lane, Side};
 use crate::list::pooled::{self, MsqPool, NodeShape};
 use crate::queue::{self, CapacityError};
@@ -60,7 +59,6 @@ use crate::ring::{self, InOrder};
 use crate::rings;
 use crate::rings::pooled::{LcrqPool, RingsShape};
 use crate::wait;
-use crate::wait::sealed;
 
 /// A lane that is the [`ring`] of DPDK, with both sides in order.
 pub type Ring<T> = Lane<Of<ring::Ring<InOrder>, T>>;
@@ -77,10 +75,10 @@ pub type Elcrq = Lane<Of<LcrqPool, NonZeroU64>>;
 pub struct Of<Q, T>(PhantomData<fn(Q, T) -> T>);
 
 /// A sending side of a lane of this module.
-pub type Producer<Q, T> = wait::Producer<<Q as Placed<T>>::Producer, Bells>;
+pub type Producer<Q, T> = wait::Producer<<Q as Placed<T>>::Producer, SharedBells>;
 
 /// A receiving side of a lane of this module.
-pub type Consumer<Q, T> = wait::Consumer<<Q as Placed<T>>::Consumer, Bells>;
+pub type Consumer<Q, T> = wait::Consumer<<Q as Placed<T>>::Consumer, SharedBells>;
 
 /// The number of slots, or their arrangement.
 type Shape<Q, T> = <<<Q as Placed<T>>::Header as State>::Slots as Slots>::Shape;
@@ -232,68 +230,13 @@ unsafe fn join<Q: Placed<T>, T>(
     sizes: Sizes,
     side: Side,
     seat: Seat,
-) -> Result<(End<Q::Header>, Bells), Error> {
-    let bells = Bells::new(link, Place::new(link, side, seat), side);
+) -> Result<(End<Q::Header>, SharedBells), Error> {
+    let bells = SharedBells::new(link, Place::new(link, side, seat), side);
     // SAFETY: the caller's contract. Each side may have several ends.
     let end = unsafe { end(link, Q::shape(sizes.capacity)?, side, Leaves::Others) }?;
     // For threads that wait for this side.
     bells.ring_for_all();
     Ok((end, bells))
-}
-
-/// The bells of a handle: one at which all handles of its side sleep, and one that it rings.
-#[derive(Debug)]
-pub struct Bells {
-    items: Bell,
-    room: Bell,
-    side: Side,
-    place: Place,
-}
-
-impl Bells {
-    fn new(link: &Arc<Link>, place: Place, side: Side) -> Self {
-        let word = NonNull::from(&link.header().room.0);
-        // SAFETY: the word is in the lane.
-        let room = unsafe { Bell::new(link, Side::Producer, word, ONE) };
-        Self { items: items(link, Side::Consumer, ONE), room, side, place }
-    }
-
-    fn ring_for_all(&self) {
-        self.items.ring_for_all();
-        self.room.ring_for_all();
-    }
-}
-
-impl Sleeps for Bells {
-    fn own(&self) -> &Bell {
-        match self.side {
-            Side::Producer => &self.room,
-            Side::Consumer => &self.items,
-        }
-    }
-}
-
-impl sealed::Bells for Bells {
-    type Items = Bell;
-    type Room = Bell;
-    const HAS_SEVERAL: bool = true;
-
-    #[inline(always)]
-    fn items(&self) -> &Bell {
-        &self.items
-    }
-
-    #[inline(always)]
-    fn room(&self) -> &Bell {
-        &self.room
-    }
-}
-
-impl Drop for Bells {
-    fn drop(&mut self) {
-        self.place.leave();
-        self.ring_for_all();
-    }
 }
 
 impl<Q, T> fmt::Debug for Of<Q, T> {

@@ -13,6 +13,7 @@ use super::bells::{Bell, Link, ONE, Sleeps, Word};
 use super::carried::{Kind, Named, Sizes, end};
 use super::error::Error;
 use super::file::{Seat, Seats};
+use super::places::{Place, items};
 use super::{Item, Lanes, ManyConsumer, ManyProducer, Side};
 use crate::lanes::{self, Header, Shape};
 use crate::memory::{AtomicU32, Barrier};
@@ -25,8 +26,8 @@ use crate::wait::Waits;
 use crate::wait::bell::Look;
 use crate::wait::sealed::{self, Rings};
 
-/// Items of several producers, for several consumers: what [`Lanes`] carry.
-pub struct Many<T>(PhantomData<fn(T) -> T>);
+/// Items or byte records of several producers, for several consumers: what [`Lanes`] carry.
+pub struct Many<T: ?Sized>(PhantomData<fn(&T) -> &T>);
 
 /// Most producers.
 const MOST: usize = 1 << 16;
@@ -138,12 +139,6 @@ impl<T: Item> Kind for Many<T> {
     }
 }
 
-/// Where the consumers sleep, as a process of `side` sees it.
-pub(super) fn items(link: &Arc<Link>, side: Side, wakes: u32) -> Bell {
-    // SAFETY: the word is in the lane.
-    unsafe { Bell::new(link, side, NonNull::from(&link.header().items.0), wakes) }
-}
-
 /// Where the producer of a lane sleeps.
 ///
 /// # Safety
@@ -153,33 +148,6 @@ unsafe fn room<T>(link: &Link, shape: Shape, number: usize) -> NonNull<AtomicU32
     let at = with_words::<T>(shape).1;
     // SAFETY: the caller's contract: there is room for a word for each lane, and zeros make one.
     unsafe { link.queue().add(at).cast::<Padded<AtomicU32>>().add(number).cast() }
-}
-
-/// A seat of one of several handles of a side.
-#[derive(Debug)]
-pub(super) struct Place {
-    link: Arc<Link>,
-    side: Side,
-    seat: Option<Seat>,
-}
-
-impl Place {
-    pub(super) fn new(link: &Arc<Link>, side: Side, seat: Seat) -> Self {
-        Self { link: link.clone(), side, seat: Some(seat) }
-    }
-
-    /// Gives the seat back, and closes the side if it was the side's last seat.
-    pub(super) fn leave(&mut self) {
-        if self.seat.take().is_some() {
-            self.link.close_if_free(self.side);
-        }
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.leave();
-    }
 }
 
 /// The bells of a producer: one at which it sleeps, and one that it rings.
@@ -333,7 +301,7 @@ handles! {
     [T: Item] Taker<T>: consumer of T;
 }
 
-impl<T> fmt::Debug for Many<T> {
+impl<T: ?Sized> fmt::Debug for Many<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Many")
     }

@@ -99,6 +99,8 @@ mod listener;
 #[cfg(feature = "literature")]
 pub mod literature;
 mod many;
+mod places;
+mod records;
 mod tasks;
 
 use alloc::sync::Arc;
@@ -138,6 +140,8 @@ pub mod parts {
     pub use super::bells::Bells;
     pub use super::broadcast::{Heard, Naps};
     pub use super::many::{Sending, Taker, Taking};
+    pub use super::places::SharedBells;
+    pub use super::records::{Claimer, Reader};
     pub use crate::lanes::Producer as LanesProducer;
 }
 
@@ -171,6 +175,12 @@ pub type ManyProducer<T> = wait::Producer<parts::LanesProducer<T>, Sending>;
 
 /// A receiving side of [`Lanes`].
 pub type ManyConsumer<T> = wait::Consumer<Taker<T>, Taking>;
+
+/// A sending side of `Lanes<[u8]>`.
+pub type ManyRecordProducer = wait::bytes::Producer<parts::Claimer, parts::SharedBells>;
+
+/// A receiving side of `Lanes<[u8]>`.
+pub type ManyRecordConsumer = wait::bytes::Consumer<parts::Reader, parts::SharedBells>;
 
 /// A lane of which each receiving process gets all items. The producer never waits: an item that a
 /// process doesn't pop in time is overwritten, and that process counts it as

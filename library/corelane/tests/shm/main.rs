@@ -7,6 +7,7 @@ mod listener;
 #[cfg(feature = "literature")]
 mod literature;
 mod many;
+mod many_records;
 mod memory;
 mod records;
 mod tasks;
@@ -80,6 +81,9 @@ fn child() {
     }
     if role.contains("jobs") {
         return many::child(&role, &numbers);
+    }
+    if role.contains("message") {
+        return many_records::child(&role, &numbers);
     }
     if role.contains("records") {
         return records::child(&role, &numbers);
