@@ -230,6 +230,14 @@ pub struct Consumer {
     end: End<Header>,
 }
 
+/// The end of a record that a consumer keeps while it reads further ones.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy)]
+pub struct Passed {
+    position: u64,
+    count: u64,
+}
+
 /// A consumer that pops this number of records before it catches up again is far enough behind.
 const FAR_BEHIND: u64 = 128;
 
@@ -424,16 +432,28 @@ impl Consumer {
         }
     }
 
-    /// Gives room back, if it is at least an eighth of the ring.
+    /// Gives room back up to this position, if it is at least an eighth of the ring.
     #[inline(always)]
-    fn give_back(&mut self) {
-        let position = self.place.position;
+    fn give_back(&mut self, position: u64) {
         if position.wrapping_sub(self.given) >= self.geometry.together() as u64 {
             self.given = position;
             // Release ↔ Acquire in `Producer::look`: the records are read, also by the last
             // consumer.
             self.end.header().read.store(position, Ordering::Release);
         }
+    }
+
+    /// Moves behind a record of `len` bytes at the place, and keeps it.
+    pub(crate) fn pass(&mut self, len: usize) -> Passed {
+        self.place = self.place.after(words(len), self.geometry.len);
+        self.count = self.count.wrapping_add(1);
+        Passed { position: self.place.position, count: self.count }
+    }
+
+    /// Gives back the records up to one that was passed, which is behind those that were given back.
+    pub(crate) fn give_back_passed(&mut self, Passed { position, count }: Passed) {
+        self.end.header().popped.store(position, count);
+        self.give_back(position);
     }
 
     /// Bytes from the oldest record to the end of the last one: see [`Producer::len`].
@@ -586,7 +606,7 @@ unsafe impl Records for Consumer {
         self.place = self.place.after(words(len), self.geometry.len);
         self.count = self.count.wrapping_add(1);
         self.end.header().popped.store(self.place.position, self.count);
-        self.give_back();
+        self.give_back(self.place.position);
     }
 
     fn capacity(&self) -> usize {

@@ -75,7 +75,7 @@ impl Consumer {
         let count = head.number(stored).ok_or(Corrupt)?;
         (self.place, self.count, self.given) = (place, count, given);
         // The last consumer may have stopped just before it gave room back.
-        self.give_back();
+        self.give_back(position);
         Ok(self)
     }
 }

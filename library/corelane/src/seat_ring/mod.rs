@@ -43,8 +43,8 @@ use crate::queue::config::ConfigOption;
 use crate::queue::{CapacityError, Config, Info, Sides, TryPopError, handles};
 use crate::region::{End, Side, State as Shared, most_slots};
 use crate::spin::Retries;
-use state::{Next, Phase, State};
 pub(crate) use state::SEATS;
+use state::{Next, Phase, State};
 
 /// Bytes and words of a line, the unit of room.
 const LINE: usize = 64;

@@ -7,7 +7,7 @@
 use alloc::sync::Arc;
 use core::cell::Cell;
 use core::ptr::NonNull;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
 use rustix::thread::futex;
@@ -106,7 +106,7 @@ pub struct Bells {
     room: Bell,
     side: Side,
     /// Given back last.
-    _seat: Seat,
+    seat: Seat,
 }
 
 /// A word at which threads of other processes sleep.
@@ -198,7 +198,7 @@ impl Bells {
                 |side, word: &Padded<AtomicU32>| Bell::new(link, side, NonNull::from(&word.0), ALL);
             (bell(Side::Consumer, items), bell(Side::Producer, room))
         };
-        Self { items, room, side, _seat: seat }
+        Self { items, room, side, seat }
     }
 
     /// Wakes all sleepers, so that they see that an owner has come or gone.
@@ -218,9 +218,18 @@ impl Bells {
 pub trait Sleeps: sealed::Bells {
     /// Where this side sleeps.
     fn own(&self) -> &Bell;
+
+    /// The descriptor of the handle's seat, if it is here.
+    fn seat(&self) -> Option<RawFd> {
+        None
+    }
 }
 
 impl Sleeps for Bells {
+    fn seat(&self) -> Option<RawFd> {
+        Some(self.seat.descriptor())
+    }
+
     fn own(&self) -> &Bell {
         match self.side {
             Side::Producer => &self.room,

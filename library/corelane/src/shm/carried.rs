@@ -68,7 +68,8 @@ pub struct Named<'a> {
 }
 
 impl Named<'static> {
-    pub(super) fn of<T: Carried + ?Sized>() -> Self {
+    /// Of the items of a lane.
+    pub fn of<T: Carried + ?Sized>() -> Self {
         Self { name: T::name(), align: T::ITEM.1 }
     }
 }

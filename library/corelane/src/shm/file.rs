@@ -1,7 +1,7 @@
 //! The file of a lane: memory that processes map, and whose locks say which of them live.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 use rustix::fs::{
     FallocateFlags, MemfdFlags, Mode, OFlags, SealFlags, fallocate, fcntl_add_seals,
@@ -126,6 +126,13 @@ pub struct Seat {
     byte: u32,
     /// Which of the side's seats it is.
     pub(super) number: u32,
+}
+
+impl Seat {
+    /// The descriptor that has the lock.
+    pub(super) fn descriptor(&self) -> RawFd {
+        self.file.as_raw_fd()
+    }
 }
 
 impl Drop for Seat {

@@ -7,6 +7,7 @@ use alloc::sync::Arc;
 use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
+use std::os::fd::RawFd;
 use std::time::Instant;
 
 use super::bells::{Bell, Link, ONE, Sleeps, Word};
@@ -159,6 +160,10 @@ pub struct Sending {
 }
 
 impl Sleeps for Sending {
+    fn seat(&self) -> Option<RawFd> {
+        self.place.seat()
+    }
+
     fn own(&self) -> &Bell {
         &self.room
     }

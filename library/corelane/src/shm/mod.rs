@@ -124,6 +124,7 @@ use crate::memory::Ordering;
 use crate::region::shared::Mapping;
 pub use crate::region::shared::Side;
 use crate::wait::bell::Look;
+use crate::wait::sealed::{self, Rings};
 use crate::wait::thread::Habit;
 use crate::{line_ring, record_ring, seq_ring, wait};
 use bells::{Link, Sleeps};
@@ -432,6 +433,22 @@ impl Lane<[u8]> {
     }
 }
 
+/// For bindings, which keep records that other code still reads. Not stable.
+#[doc(hidden)]
+impl RecordConsumer {
+    /// Keeps this record, and lets the next pop go on behind it. The record stays where it is until
+    /// it is given back. From now on this handle's records are all kept and given back so.
+    pub fn keep(record: Record<'_>) -> record_ring::Passed {
+        record.keep()
+    }
+
+    /// Gives back all records up to this one, which is behind those that were given back.
+    pub fn give_back(&mut self, passed: record_ring::Passed) {
+        self.queue.give_back_passed(passed);
+        Rings::ring(sealed::Bells::room(&self.bells));
+    }
+}
+
 /// The length of a lane in bytes.
 fn len<T: Carried + ?Sized>(sizes: Sizes) -> Result<usize, Error> {
     const { assert!(T::ITEM.1 <= QUEUE_AT, "items of a lane are aligned to at most 4096 bytes") };
@@ -480,6 +497,13 @@ macro_rules! peers {
             /// the side is closed from now on.
             pub fn peer(&self) -> Peer {
                 self.bells.own().peer()
+            }
+
+            /// The descriptor that has the lock of this handle's seat, if the bells know it. For
+            /// bindings: a forked child closes it, and forgets the handle. Not stable.
+            #[doc(hidden)]
+            pub fn seat(&self) -> Option<RawFd> {
+                self.bells.seat()
             }
 
             /// Whether a process has the other side: see [`peer`](Self::peer).

@@ -2,6 +2,7 @@
 
 use alloc::sync::Arc;
 use core::ptr::NonNull;
+use std::os::fd::RawFd;
 
 use super::Side;
 use super::bells::{Bell, Link, ONE, Sleeps};
@@ -19,6 +20,11 @@ pub(super) struct Place {
 impl Place {
     pub(super) fn new(link: &Arc<Link>, side: Side, seat: Seat) -> Self {
         Self { link: link.clone(), side, seat: Some(seat) }
+    }
+
+    /// The descriptor of the seat.
+    pub(super) fn seat(&self) -> Option<RawFd> {
+        self.seat.as_ref().map(Seat::descriptor)
     }
 
     /// Gives the seat back, and closes the side if it was the side's last seat.
@@ -65,6 +71,10 @@ impl SharedBells {
 }
 
 impl Sleeps for SharedBells {
+    fn seat(&self) -> Option<RawFd> {
+        self.place.seat()
+    }
+
     fn own(&self) -> &Bell {
         match self.side {
             Side::Producer => &self.room,

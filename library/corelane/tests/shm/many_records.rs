@@ -229,7 +229,8 @@ fn nonsense_in_a_lane_of_many_records() {
         for round in 0..50_usize {
             nonsense.write(&mut random);
             let _ = tx.try_push(&vec![1; round * 7 % 300]);
-            let _ = rx.try_pop().map(|record| record.iter().map(|&byte| u64::from(byte)).sum::<u64>());
+            let _ =
+                rx.try_pop().map(|record| record.iter().map(|&byte| u64::from(byte)).sum::<u64>());
             let _ = (tx.len(), rx.len());
             if round % 10 == 9 {
                 drop((tx, rx));
