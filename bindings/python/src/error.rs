@@ -2,7 +2,7 @@
 
 use corelane::TryPopError;
 use corelane::bytes::ClaimError;
-use corelane::shm::Error;
+use corelane::shm::{Error, Peer};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -26,6 +26,21 @@ exceptions! {
     full: "queue" "Full";
     closed: "corelane._errors" "Closed";
     taken: "corelane._errors" "Taken";
+}
+
+pub(crate) const NO_RECEIVER: &str =
+    "there is no room, and all receiving processes have gone: take the side anew, or stop";
+pub(crate) const NO_SENDER: &str =
+    "all sending processes have gone, and all that they sent was received";
+
+/// What is known of the processes on the other side.
+pub(crate) fn word_for(peer: Peer) -> &'static str {
+    match peer {
+        Peer::Absent => "absent",
+        Peer::Alive => "alive",
+        Peer::Left => "left",
+        Peer::Died => "died",
+    }
 }
 
 /// Why a lane was not made, opened or taken.
@@ -53,9 +68,7 @@ pub(crate) fn of_lane(py: Python<'_>, error: Error) -> PyErr {
 pub(crate) fn of_claim(py: Python<'_>, error: ClaimError) -> PyErr {
     match error {
         ClaimError::Full | ClaimError::Busy => full(py, "the lane is full"),
-        ClaimError::Closed => {
-            closed(py, "all receiving processes have gone, and there is no room: nobody will make any")
-        }
+        ClaimError::Closed => closed(py, NO_RECEIVER),
         ClaimError::TooLarge { len, most } => PyValueError::new_err(format!(
             "a message of {len} bytes, but the lane was made for at most {most}: make it with \
              longest={len} or more"
@@ -67,8 +80,6 @@ pub(crate) fn of_claim(py: Python<'_>, error: ClaimError) -> PyErr {
 pub(crate) fn of_pop(py: Python<'_>, error: TryPopError) -> PyErr {
     match error {
         TryPopError::Empty | TryPopError::Busy => empty(py, "the lane is empty"),
-        TryPopError::Closed => {
-            closed(py, "all sending processes have gone, and all that they sent was received")
-        }
+        TryPopError::Closed => closed(py, NO_SENDER),
     }
 }

@@ -2,16 +2,18 @@
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::Arc;
+use std::task::Waker;
 use std::time::Duration;
 
 use corelane::TryPopError;
 use corelane::bytes::ClaimError;
-use corelane::shm::{self, Carried, Error, Named, Peer};
+use corelane::shm::{self, Carried, Error, Named};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-use crate::error::{of_claim, of_lane, of_pop};
+use crate::error::{of_claim, of_lane, of_pop, word_for};
+use crate::fork;
 use crate::lent::Claim;
 use crate::object::{self, Form, Message};
 use crate::patience::Patience;
@@ -23,6 +25,9 @@ const OBJECTS: Named<'static> = Named { name: "python.objects", align: 8 };
 
 /// From this length on, a message is copied without the interpreter.
 const LARGE: usize = 256 << 10;
+
+/// Most messages that `get_many` gets if its caller doesn't say.
+pub(crate) const MANY: usize = 1000;
 
 /// A lane of messages. `corelane.Lane` and others are its subclasses.
 #[pyclass(frozen, subclass, module = "corelane._corelane")]
@@ -68,20 +73,20 @@ impl Lane {
         let form = if objects { Form::Objects } else { Form::Bytes };
         let records = match several {
             false => made::<[u8]>(file, size, longest, form, Named::of::<[u8]>()).map(Records::One),
-            true => {
-                made::<shm::Many<[u8]>>(file, size, longest, form, Named::of::<[u8]>()).map(Records::Several)
-            }
+            true => made::<shm::Many<[u8]>>(file, size, longest, form, Named::of::<[u8]>())
+                .map(Records::Several),
         };
         let limit = (limit > 0).then_some(limit);
         let records = records.map_err(|error| of_lane(py, error))?;
         Ok(Self { sides: Sides::new(records, stays_open, limit), form })
     }
 
-    /// The descriptor of the lane's memory.
+    /// The descriptor of the lane's memory, for `open` in another process. The lane keeps it.
     fn fileno(&self) -> RawFd {
         self.sides.records.as_fd().as_raw_fd()
     }
 
+    /// Bytes of the longest message.
     #[getter]
     fn longest(&self) -> usize {
         match &self.sides.records {
@@ -90,6 +95,11 @@ impl Lane {
         }
     }
 
+    /// Send a message. Waits while there is no room, for at most `timeout` seconds.
+    ///
+    /// When it returns, the message is in the lane: it is received also if this process is killed.
+    /// Raises Full when the time is over, Closed if there is no room and all receivers have gone,
+    /// ValueError for a message that is longer than the lane allows.
     #[pyo3(signature = (obj, block=true, timeout=None))]
     fn put(&self, obj: &Bound<'_, PyAny>, block: bool, timeout: Option<f64>) -> PyResult<()> {
         let py = obj.py();
@@ -97,12 +107,20 @@ impl Lane {
         self.send(py, &*self.sender(py)?, &Message::new(self.form, obj)?, patience)
     }
 
+    /// As `put`, without waiting.
     fn put_nowait(&self, obj: &Bound<'_, PyAny>) -> PyResult<()> {
         self.put(obj, false, None)
     }
 
+    /// Send messages in order, and return their number. Waits as `put`: when the time is over, some
+    /// may have been sent.
     #[pyo3(signature = (objs, block=true, timeout=None))]
-    fn put_many(&self, objs: &Bound<'_, PyAny>, block: bool, timeout: Option<f64>) -> PyResult<usize> {
+    fn put_many(
+        &self,
+        objs: &Bound<'_, PyAny>,
+        block: bool,
+        timeout: Option<f64>,
+    ) -> PyResult<usize> {
         let py = objs.py();
         let (patience, sender) = (Patience::new(block, timeout)?, self.sender(py)?);
         let mut done = 0;
@@ -116,6 +134,11 @@ impl Lane {
         Ok(done)
     }
 
+    /// The oldest message. Waits while there is none, for at most `timeout` seconds.
+    ///
+    /// With copy=False, arrays in the message lie in the lane: they are read-only, and the lane gets
+    /// their room back when no view of them is left. Raises Empty when the time is over, Closed if all
+    /// senders have gone and nothing is left.
     #[pyo3(signature = (block=true, timeout=None, *, copy=true))]
     fn get<'py>(
         &self,
@@ -128,11 +151,13 @@ impl Lane {
         self.receive(py, &self.receiver(py)?, patience, copy)
     }
 
+    /// As `get`, without waiting.
     #[pyo3(signature = (*, copy=true))]
     fn get_nowait<'py>(&self, py: Python<'py>, copy: bool) -> PyResult<Bound<'py, PyAny>> {
         self.get(py, false, None, copy)
     }
 
+    /// Up to `most` messages, 1000 if it isn't given. Waits for the first one only.
     #[pyo3(signature = (most=None, block=true, timeout=None, *, copy=true))]
     fn get_many<'py>(
         &self,
@@ -143,7 +168,7 @@ impl Lane {
         copy: bool,
     ) -> PyResult<Bound<'py, PyList>> {
         let (patience, receiver) = (Patience::new(block, timeout)?, self.receiver(py)?);
-        let (most, objects) = (most.unwrap_or(usize::MAX), PyList::empty(py));
+        let (most, objects) = (most.unwrap_or(MANY), PyList::empty(py));
         if most > 0 {
             objects.append(self.receive(py, &receiver, patience, copy)?)?;
         }
@@ -155,28 +180,46 @@ impl Lane {
         Ok(objects)
     }
 
+    /// Room for a message of `length` bytes, to write in place. Waits as `put`.
     #[pyo3(signature = (length, block=true, timeout=None))]
-    fn claim(&self, py: Python<'_>, length: usize, block: bool, timeout: Option<f64>) -> PyResult<Claim> {
+    fn claim(
+        &self,
+        py: Python<'_>,
+        length: usize,
+        block: bool,
+        timeout: Option<f64>,
+    ) -> PyResult<Claim> {
         let patience = Patience::new(block, timeout)?;
         let head = object::head_of_bytes(self.form);
         self.claim_parts(py, &head, length, &[], patience)
     }
 
+    /// Room for an array like this one, to write in place: see `claim_array`.
     #[pyo3(signature = (obj, block=true, timeout=None))]
-    fn claim_like(&self, obj: &Bound<'_, PyAny>, block: bool, timeout: Option<f64>) -> PyResult<Claim> {
+    fn claim_like(
+        &self,
+        obj: &Bound<'_, PyAny>,
+        block: bool,
+        timeout: Option<f64>,
+    ) -> PyResult<Claim> {
         let patience = Patience::new(block, timeout)?;
         let message = Message::new(self.form, obj)?;
         let (head, len, tail) = message.around_buffer()?;
         self.claim_parts(obj.py(), &head, len, tail, patience)
     }
 
-    fn qsize(&self, py: Python<'_>) -> PyResult<Option<usize>> {
+    /// None if this process has no side yet.
+    fn _qsize(&self, py: Python<'_>) -> PyResult<Option<usize>> {
         let (sends, receives) = self.sides.taken();
-        if sends && !receives {
-            let sender = self.sender(py)?;
-            return Ok(sender.tx.try_lock().and_then(|tx| tx.len()));
+        if receives || self.sides.stays_open() {
+            // A thread that uses the handle waits for a message, most likely.
+            return Ok(Some(self.receiver(py)?.rx().try_lock().map_or(0, |rx| rx.records())));
         }
-        Ok(self.receiver(py)?.rx().try_lock().map_or(Some(0), |rx| rx.len()))
+        if !sends {
+            return Ok(None);
+        }
+        let sender = self.sender(py)?;
+        Ok(Some(py.detach(|| sender.tx.lock().records())))
     }
 
     /// What is known of the processes on the other side: "absent", "alive", "left" or "died".
@@ -187,23 +230,46 @@ impl Lane {
         } else {
             self.sender(py)?.tx.lock().peer()
         };
-        Ok(match peer {
-            Peer::Absent => "absent",
-            Peer::Alive => "alive",
-            Peer::Left => "left",
-            Peer::Died => "died",
-        })
+        Ok(word_for(peer))
     }
 
-    /// Which sides this process has.
+    /// Wait until a process has the other side, for at most `timeout` seconds. Returns whether one
+    /// has. Of a process that has no side yet, it takes the receiving one.
+    #[pyo3(signature = (timeout=None))]
+    fn wait_for_peer(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
+        let patience = Patience::new(true, timeout)?;
+        let found = if self.sides.taken() == (true, false) {
+            let sender = self.sender(py)?;
+            patience.wait(py, |time| sender.tx.lock().wait_for_peer(time).then_some(()))?
+        } else {
+            let receiver = self.receiver(py)?;
+            patience.wait(py, |time| receiver.rx().lock().wait_for_peer(time).then_some(()))?
+        };
+        Ok(found.is_some())
+    }
+
+    /// A descriptor that can be read while messages may be there: for select, epoll and event loops.
+    /// Don't read it: a call of get_nowait that raises Empty makes it unreadable until then.
+    fn ready_fd(&self) -> PyResult<RawFd> {
+        Ok(self.sides.messages.descriptor()?)
+    }
+
+    /// As `ready_fd`, for room and put_nowait.
+    fn room_fd(&self) -> PyResult<RawFd> {
+        Ok(self.sides.room.descriptor()?)
+    }
+
+    /// Whether this process has the sending and the receiving side.
     fn sides(&self) -> (bool, bool) {
         self.sides.taken()
     }
 
+    /// Give the sending side back. Receivers get what was sent, and then the end.
     fn close_sender(&self) {
         self.sides.close_sender();
     }
 
+    /// Give the receiving side back. What is lent stays until its views are gone.
     fn close_receiver(&self) {
         self.sides.close_receiver();
     }
@@ -211,10 +277,16 @@ impl Lane {
 
 impl Lane {
     fn sender(&self, py: Python<'_>) -> PyResult<Arc<Sender>> {
+        if !self.sides.taken().0 {
+            fork::takes_a_side(py)?;
+        }
         self.sides.sender().map_err(|error| of_lane(py, error))
     }
 
     fn receiver(&self, py: Python<'_>) -> PyResult<Arc<Receiver>> {
+        if !self.sides.taken().1 {
+            fork::takes_a_side(py)?;
+        }
         self.sides.receiver().map_err(|error| of_lane(py, error))
     }
 
@@ -258,7 +330,9 @@ impl Lane {
                 done => Some(done),
             }
         };
+        let watch = |waker: &Waker| sender.tx.try_lock().map(|tx| tx.watch(waker));
         let done = match py.detach(|| once(Duration::ZERO)) {
+            None if patience.is_none() && self.sides.room.arm(watch) => once(Duration::ZERO),
             None => patience.wait(py, once)?,
             done => done,
         };
@@ -273,7 +347,8 @@ impl Lane {
         tail: &[u8],
         patience: Patience,
     ) -> PyResult<Claim> {
-        let (sender, all) = (self.sender(py)?, head.len().saturating_add(len).saturating_add(tail.len()));
+        let (sender, all) =
+            (self.sender(py)?, head.len().saturating_add(len).saturating_add(tail.len()));
         let attempt = |tx: &mut Tx, time| {
             let (claimed, start) = tx.claim(all, time)?;
             // SAFETY: so many bytes are claimed.
@@ -295,7 +370,13 @@ impl Lane {
         patience: Patience,
         copy: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let watch = |waker: &Waker| receiver.rx().try_lock().map(|rx| rx.watch(waker));
         let held = match receiver.try_take() {
+            Err(TryPopError::Empty | TryPopError::Busy)
+                if patience.is_none() && self.sides.messages.arm(watch) =>
+            {
+                receiver.try_take()
+            }
             Err(TryPopError::Empty | TryPopError::Busy) => {
                 let waited = patience.wait(py, |time| match receiver.take(time) {
                     Err(TryPopError::Empty | TryPopError::Busy) => None,

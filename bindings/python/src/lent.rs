@@ -36,7 +36,11 @@ impl Lent {
     /// # Safety
     ///
     /// As Python calls it.
-    unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
+    unsafe fn __getbuffer__(
+        slf: Bound<'_, Self>,
+        view: *mut ffi::Py_buffer,
+        flags: c_int,
+    ) -> PyResult<()> {
         let this = slf.get();
         let bytes = &this.held.bytes()[this.start..this.start + this.len];
         // SAFETY: the view keeps this object, which keeps the record. Nobody writes to the record: if
@@ -66,7 +70,14 @@ unsafe fn fill(
     let read_only = c_int::from(is_read_only);
     // SAFETY: the caller's contract.
     let filled = unsafe {
-        ffi::PyBuffer_FillInfo(view, object.as_ptr(), start.cast(), len as ffi::Py_ssize_t, read_only, flags)
+        ffi::PyBuffer_FillInfo(
+            view,
+            object.as_ptr(),
+            start.cast(),
+            len as ffi::Py_ssize_t,
+            read_only,
+            flags,
+        )
     };
     if filled == 0 { Ok(()) } else { Err(PyErr::fetch(object.py())) }
 }
@@ -112,7 +123,11 @@ impl Claim {
     /// # Safety
     ///
     /// As Python calls it.
-    unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
+    unsafe fn __getbuffer__(
+        slf: Bound<'_, Self>,
+        view: *mut ffi::Py_buffer,
+        flags: c_int,
+    ) -> PyResult<()> {
         let this = slf.get();
         if !this.is_open.load(Ordering::Relaxed) {
             return Err(PyBufferError::new_err("the claim has ended"));
@@ -134,7 +149,10 @@ impl Claim {
             return Err(PyValueError::new_err("an array is committed whole"));
         }
         if len > self.len {
-            return Err(PyValueError::new_err(format!("{len} bytes to commit of {} that were claimed", self.len)));
+            return Err(PyValueError::new_err(format!(
+                "{len} bytes to commit of {} that were claimed",
+                self.len
+            )));
         }
         if self.end(Some(len)) { Ok(()) } else { Err(PyValueError::new_err("the claim has ended")) }
     }

@@ -6,22 +6,30 @@
 
 mod error;
 mod fork;
+mod items;
 mod lane;
 mod lent;
 mod object;
 mod patience;
+mod queue;
+mod ready;
 mod sides;
+mod tally;
 
 use pyo3::prelude::*;
 
 /// The module `corelane._corelane`.
 #[pymodule(gil_used = false)]
 fn _corelane(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<queue::Queue>()?;
     module.add_class::<lane::Lane>()?;
+    module.add_class::<items::Items>()?;
+    module.add_class::<tally::Tally>()?;
     module.add_class::<lent::Lent>()?;
     module.add_class::<lent::Claim>()?;
     module.add_function(wrap_pyfunction!(fork::before_fork, module)?)?;
     module.add_function(wrap_pyfunction!(fork::after_fork_in_parent, module)?)?;
     module.add_function(wrap_pyfunction!(fork::after_fork_in_child, module)?)?;
+    module.add_function(wrap_pyfunction!(fork::close_all, module)?)?;
     Ok(())
 }

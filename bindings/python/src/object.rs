@@ -4,7 +4,7 @@
 //! high half. The lengths of the buffers follow, a word each, and then the buffers, each at a
 //! multiple of 64 bytes. The rest is a pickle, bytes, or a string in UTF-8.
 
-use pyo3::buffer::PyBuffer;
+use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -36,7 +36,7 @@ const TEXT: u8 = 2;
 pub(crate) struct Message<'py> {
     /// The record's first words.
     head: Vec<u8>,
-    buffers: Vec<PyBuffer<u8>>,
+    buffers: Vec<PyUntypedBuffer>,
     body: Body<'py>,
     len: usize,
 }
@@ -44,7 +44,7 @@ pub(crate) struct Message<'py> {
 enum Body<'py> {
     Bytes(Bound<'py, PyBytes>),
     Text(Bound<'py, PyString>),
-    Buffer(PyBuffer<u8>),
+    Buffer(PyUntypedBuffer),
 }
 
 /// The memory of a message, for use without the interpreter.
@@ -66,7 +66,8 @@ impl<'py> Message<'py> {
         let body = match object.cast::<PyBytes>() {
             Ok(bytes) => Body::Bytes(bytes.clone()),
             Err(_) => Body::Buffer(contiguous(object).map_err(|_| {
-                let name = object.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string());
+                let name =
+                    object.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string());
                 PyTypeError::new_err(format!(
                     "this lane carries bytes, not '{name}': make it without of=bytes for any object"
                 ))
@@ -88,7 +89,10 @@ impl<'py> Message<'py> {
         let pickled = PyList::empty(py);
         let dumps = function(py, &DUMPS, "dumps")?;
         let options = PyDict::new(py);
-        options.set_item(pyo3::intern!(py, "buffer_callback"), pickled.getattr(pyo3::intern!(py, "append"))?)?;
+        options.set_item(
+            pyo3::intern!(py, "buffer_callback"),
+            pickled.getattr(pyo3::intern!(py, "append"))?,
+        )?;
         let pickle = dumps.call((object, 5), Some(&options))?.cast_into::<PyBytes>()?;
         let buffers = pickled
             .iter()
@@ -98,7 +102,7 @@ impl<'py> Message<'py> {
         Self::of(head(PICKLE, &lens), buffers, Body::Bytes(pickle))
     }
 
-    fn of(head: Vec<u8>, buffers: Vec<PyBuffer<u8>>, body: Body<'py>) -> PyResult<Self> {
+    fn of(head: Vec<u8>, buffers: Vec<PyUntypedBuffer>, body: Body<'py>) -> PyResult<Self> {
         let mut len = head.len();
         for buffer in &buffers {
             len = len.next_multiple_of(LINE) + buffer.len_bytes();
@@ -122,7 +126,7 @@ impl<'py> Message<'py> {
             return Err(PyTypeError::new_err("not an array"));
         };
         let [buffer] = &buffers[..] else {
-            return Err(PyTypeError::new_err("an array must have its memory in one piece"));
+            return Err(PyTypeError::new_err("an array of this type can't be written in place: send it by put"));
         };
         let mut before = self.head.clone();
         before.resize(before.len().next_multiple_of(LINE), 0);
@@ -168,15 +172,22 @@ pub(crate) fn head_of_bytes(form: Form) -> Vec<u8> {
     }
 }
 
-/// Memory of an object, in one piece.
-fn contiguous(object: &Bound<'_, PyAny>) -> PyResult<PyBuffer<u8>> {
-    // Of any item type: the view below says bytes.
+/// Memory of an object, in one piece: a copy if it isn't.
+pub(crate) fn contiguous(object: &Bound<'_, PyAny>) -> PyResult<PyUntypedBuffer> {
+    // Fails also for arrays without dimensions.
+    if let Ok(buffer) = PyUntypedBuffer::get(object)
+        && buffer.is_c_contiguous()
+    {
+        return Ok(buffer);
+    }
     let view = PyMemoryView::from(object)?;
-    let bytes = view.call_method1(pyo3::intern!(object.py(), "cast"), ("B",))?;
-    PyBuffer::get(&bytes)
+    PyUntypedBuffer::get(&view.call_method0(pyo3::intern!(object.py(), "tobytes"))?)
 }
 
-fn memory(buffer: &PyBuffer<u8>) -> &[u8] {
+pub(crate) fn memory(buffer: &PyUntypedBuffer) -> &[u8] {
+    if buffer.len_bytes() == 0 {
+        return &[];
+    }
     // SAFETY: the buffer keeps the memory, which is in one piece. Other threads of Python may write
     // to it meanwhile, as with every function that copies a buffer: the copy then has some of it.
     unsafe { std::slice::from_raw_parts(buffer.buf_ptr().cast(), buffer.len_bytes()) }
@@ -246,7 +257,12 @@ pub(crate) fn object<'py>(
 }
 
 /// A part of a record, as a memoryview.
-fn view<'py>(py: Python<'py>, held: &Arc<Held>, start: usize, len: usize) -> PyResult<Bound<'py, PyAny>> {
+fn view<'py>(
+    py: Python<'py>,
+    held: &Arc<Held>,
+    start: usize,
+    len: usize,
+) -> PyResult<Bound<'py, PyAny>> {
     let lent = Lent::new(py, held, start, len)?;
     Ok(PyMemoryView::from(lent.as_any())?.into_any())
 }

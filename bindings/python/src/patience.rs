@@ -37,6 +37,10 @@ impl Patience {
         }
     }
 
+    pub(crate) fn is_none(self) -> bool {
+        matches!(self, Self::None)
+    }
+
     fn is_over(self) -> bool {
         match self {
             Self::None => true,

@@ -4,20 +4,22 @@ use std::collections::VecDeque;
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, BorrowedFd, RawFd};
 use std::sync::Arc;
+use std::task::Waker;
 use std::time::Duration;
 
 use corelane::TryPopError;
 use corelane::bytes::ClaimError;
 use corelane::record_ring::Passed;
+use corelane::seat_ring;
 use corelane::shm::{
     self, Error, Lanes, ManyRecordConsumer, ManyRecordProducer, Peer, RecordConsumer,
-    RecordProducer,
+    RecordProducer, Watching,
 };
 use corelane::wait::bytes::Suspended;
-use corelane::seat_ring;
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::fork::{self, generation};
+use crate::fork::{self, Forks, generation};
+use crate::ready::Ready;
 
 /// A lane of byte records.
 pub(crate) enum Records {
@@ -43,18 +45,24 @@ pub(crate) struct Sides {
     limit: Option<usize>,
     sender: Mutex<Option<Arc<Sender>>>,
     receiver: Mutex<Option<Arc<Receiver>>>,
+    /// For programs that wait for descriptors: messages, and room.
+    pub(crate) messages: Ready,
+    pub(crate) room: Ready,
 }
 
 impl Sides {
     pub(crate) fn new(records: Records, stays_open: bool, limit: Option<usize>) -> Arc<Self> {
-        let (sender, receiver) = (Mutex::new(None), Mutex::new(None));
-        let sides = Arc::new(Self { records, stays_open, limit, sender, receiver });
+        let sides = Arc::new(Self {
+            records,
+            stays_open,
+            limit,
+            sender: Mutex::new(None),
+            receiver: Mutex::new(None),
+            messages: Ready::default(),
+            room: Ready::default(),
+        });
         fork::note(Arc::downgrade(&sides));
         sides
-    }
-
-    pub(crate) fn limit(&self) -> Option<usize> {
-        self.limit
     }
 
     pub(crate) fn stays_open(&self) -> bool {
@@ -91,9 +99,7 @@ impl Sides {
             return Ok(receiver.clone());
         }
         let rx = match &self.records {
-            Records::One(lane) => {
-                Rx::One { rx: lane.consumer()?, kept: VecDeque::new(), first: 0 }
-            }
+            Records::One(lane) => Rx::One { rx: lane.consumer()?, kept: VecDeque::new(), first: 0 },
             Records::Several(lanes) => Rx::Several(lanes.consumer()?),
         };
         let made = Arc::new(Receiver { rx: Owned::new(rx) });
@@ -121,9 +127,17 @@ impl Sides {
         let receiver = self.receiver.lock().take();
         drop(receiver);
     }
+}
 
-    /// In a forked child: the parent's sides are not this process's.
-    pub(crate) fn forget(&self) {
+impl Forks for Sides {
+    fn close(&self) {
+        self.close_sender();
+        self.close_receiver();
+    }
+
+    fn forget(&self) {
+        self.messages.forget();
+        self.room.forget();
         unlock(&self.sender);
         unlock(&self.receiver);
         if let Some(sender) = self.sender.lock().take() {
@@ -136,7 +150,7 @@ impl Sides {
 }
 
 /// In a forked child: a lock that is taken was taken by a thread of the parent.
-fn unlock<T>(lock: &Mutex<T>) {
+pub(crate) fn unlock<T>(lock: &Mutex<T>) {
     if lock.is_locked() {
         // SAFETY: this process has one thread, which has not taken it.
         unsafe { lock.force_unlock() };
@@ -156,7 +170,7 @@ pub(crate) trait Seated {
 }
 
 impl<T: Seated> Owned<T> {
-    fn new(handle: T) -> Self {
+    pub(crate) fn new(handle: T) -> Self {
         Self { handle: Mutex::new(ManuallyDrop::new(handle)), generation: generation() }
     }
 
@@ -173,7 +187,7 @@ impl<T: Seated> Owned<T> {
         self.handle.try_lock_for(time)
     }
 
-    fn forget(&self) {
+    pub(crate) fn forget(&self) {
         unlock(&self.handle);
         if let Some(seat) = self.handle.lock().seat() {
             // SAFETY: the handle is never used or dropped any more. The parent's descriptor stays.
@@ -317,11 +331,25 @@ impl Tx {
         }
     }
 
-    /// Messages that wait, if the lane counts them.
-    pub(crate) fn len(&self) -> Option<usize> {
+    pub(crate) fn watch(&self, waker: &Waker) -> Watching {
         match self {
-            Self::One { .. } => None,
-            Self::Several(tx) => Some(tx.len()),
+            Self::One { tx, .. } => tx.watch(waker),
+            Self::Several(tx) => tx.watch(waker),
+        }
+    }
+
+    /// Messages that wait.
+    pub(crate) fn records(&self) -> usize {
+        match self {
+            Self::One { tx, .. } => tx.records(),
+            Self::Several(tx) => tx.records(),
+        }
+    }
+
+    pub(crate) fn wait_for_peer(&self, time: Duration) -> bool {
+        match self {
+            Self::One { tx, .. } => tx.wait_for_peer(time),
+            Self::Several(tx) => tx.wait_for_peer(time),
         }
     }
 
@@ -410,11 +438,25 @@ impl Rx {
         }
     }
 
-    /// Messages that wait, if the lane counts them.
-    pub(crate) fn len(&self) -> Option<usize> {
+    pub(crate) fn watch(&self, waker: &Waker) -> Watching {
         match self {
-            Self::One { .. } => None,
-            Self::Several(rx) => Some(rx.len()),
+            Self::One { rx, .. } => rx.watch(waker),
+            Self::Several(rx) => rx.watch(waker),
+        }
+    }
+
+    /// Messages that wait.
+    pub(crate) fn records(&self) -> usize {
+        match self {
+            Self::One { rx, .. } => rx.records(),
+            Self::Several(rx) => rx.records(),
+        }
+    }
+
+    pub(crate) fn wait_for_peer(&self, time: Duration) -> bool {
+        match self {
+            Self::One { rx, .. } => rx.wait_for_peer(time),
+            Self::Several(rx) => rx.wait_for_peer(time),
         }
     }
 
@@ -478,7 +520,10 @@ impl Receiver {
         }
     }
 
-    fn held(self: &Arc<Self>, (record, start, len): (Kept, *const u8, usize)) -> Result<Held, TryPopError> {
+    fn held(
+        self: &Arc<Self>,
+        (record, start, len): (Kept, *const u8, usize),
+    ) -> Result<Held, TryPopError> {
         Ok(Held { receiver: self.clone(), record: Some(record), start, len })
     }
 }

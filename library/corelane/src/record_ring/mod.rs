@@ -347,6 +347,13 @@ impl Producer {
         self.geometry.max_len()
     }
 
+    /// Records inside: a snapshot.
+    pub fn records(&self) -> usize {
+        // Relaxed: see `Mark::store`.
+        let popped = self.end.header().popped.count.load(Ordering::Relaxed);
+        records_between(popped, self.count, self.geometry)
+    }
+
     /// Bytes from the consumer's record to the end of the last one, counted as for
     /// [`capacity`](Self::capacity), and with the words that were skipped at the end of the ring: a
     /// snapshot.
@@ -456,6 +463,13 @@ impl Consumer {
         self.give_back(position);
     }
 
+    /// Records inside: a snapshot.
+    pub fn records(&self) -> usize {
+        // Relaxed: see `Mark::store`.
+        let pushed = self.end.header().pushed.count.load(Ordering::Relaxed);
+        records_between(self.count, pushed, self.geometry)
+    }
+
     /// Bytes from the oldest record to the end of the last one: see [`Producer::len`].
     pub fn len(&self) -> usize {
         let Some((place, len)) = self.find() else { return 0 };
@@ -469,6 +483,11 @@ impl Consumer {
 fn bytes_between(popped: u64, pushed: u64, geometry: Geometry) -> usize {
     let inside = pushed.wrapping_sub(popped) as i64;
     inside.clamp(0, geometry.len as i64) as usize * WORD
+}
+
+/// Records between two numbers. The other side's number may be old, or wrong.
+fn records_between(popped: u64, pushed: u64, geometry: Geometry) -> usize {
+    (pushed.wrapping_sub(popped) as i64).clamp(0, geometry.len as i64) as usize
 }
 
 /// The calls that both sides have.

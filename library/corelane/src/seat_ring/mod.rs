@@ -383,8 +383,8 @@ impl Ring {
         })
     }
 
-    /// Records that wait: a snapshot, which counts those that producers are writing.
-    fn len(&self) -> usize {
+    /// Records that wait.
+    fn records(&self) -> usize {
         // Relaxed: a hint.
         let tail = self.header().tail.load(Ordering::Relaxed);
         let len = tail.wrapping_sub(self.next().1) as i64;
@@ -612,14 +612,9 @@ macro_rules! both {
                 self.ring.geometry.capacity()
             }
 
-            /// Records that wait: a snapshot.
-            pub fn len(&self) -> usize {
-                self.ring.len()
-            }
-
-            /// Whether none waits: a snapshot.
-            pub fn is_empty(&self) -> bool {
-                self.len() == 0
+            /// Records that wait: a snapshot, which counts those that producers are writing.
+            pub fn records(&self) -> usize {
+                self.ring.records()
             }
 
             /// Whether all handles of the other side are gone.

@@ -136,7 +136,7 @@ impl Word {
     }
 
     #[inline(always)]
-    fn get(&self) -> &AtomicU32 {
+    pub(super) fn get(&self) -> &AtomicU32 {
         // SAFETY: the contract of `new`.
         unsafe { self.word.as_ref() }
     }

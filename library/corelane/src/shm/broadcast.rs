@@ -4,7 +4,7 @@ use alloc::alloc::Layout;
 use alloc::sync::Arc;
 use core::fmt;
 use core::marker::PhantomData;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd, RawFd};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -203,6 +203,10 @@ impl Heard {
 }
 
 impl Sleeps for Heard {
+    fn seat(&self) -> Option<RawFd> {
+        self.place.seat()
+    }
+
     fn own(&self) -> &Bell {
         &self.items
     }

@@ -130,12 +130,13 @@ impl<T: Item> Kind for Many<T> {
         // SAFETY: the caller's contract. There may be several consumers.
         let end = unsafe { end(link, shape, Side::Consumer, Leaves::Others) }?;
         let rooms = (0..shape.lanes).map(room).collect();
+        let seat = place.seat();
         let rx = Taker { queue: lanes::Consumer::new(end), rooms, place };
         // For threads that wait for a consumer.
         rx.rooms.iter().for_each(Word::ring_for_all);
         Ok(wait::Consumer::new(
             rx,
-            Taking { items: items(link, Side::Consumer, ONE), none: Silent },
+            Taking { items: items(link, Side::Consumer, ONE), none: Silent, seat },
         ))
     }
 }
@@ -170,6 +171,10 @@ impl Sleeps for Sending {
 }
 
 impl Sleeps for Taking {
+    fn seat(&self) -> Option<RawFd> {
+        self.seat
+    }
+
     fn own(&self) -> &Bell {
         &self.items
     }
@@ -202,6 +207,8 @@ impl Drop for Sending {
 pub struct Taking {
     items: Bell,
     none: Silent,
+    /// The descriptor of the seat, which the [`Taker`] has.
+    seat: Option<RawFd>,
 }
 
 /// In place of a bell that other code rings.

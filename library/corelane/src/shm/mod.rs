@@ -134,6 +134,8 @@ use file::Seat;
 use header::{About, QUEUE_AT};
 pub use many::Many;
 use parts::{Bells, Heard, Naps, Sending, Taker, Taking};
+#[doc(hidden)]
+pub use tasks::Watching;
 
 /// Parts of the handles' types: the queues of [`Lanes`], and the bells of the handles, as
 /// [`wait::Local`] for handles in one process. No program has to name these types.
@@ -448,6 +450,20 @@ impl RecordConsumer {
         Rings::ring(sealed::Bells::room(&self.bells));
     }
 }
+
+/// The records inside.
+macro_rules! records {
+    ($($handle:ident)*) => {$(
+        impl $handle {
+            /// Records that wait: a snapshot.
+            pub fn records(&self) -> usize {
+                self.queue.records()
+            }
+        }
+    )*};
+}
+
+records! { RecordProducer RecordConsumer ManyRecordProducer ManyRecordConsumer }
 
 /// The length of a lane in bytes.
 fn len<T: Carried + ?Sized>(sizes: Sizes) -> Result<usize, Error> {

@@ -183,6 +183,18 @@ impl Rescue {
     }
 }
 
+impl Claimer {
+    pub(super) fn records(&self) -> usize {
+        self.queue.records()
+    }
+}
+
+impl Reader {
+    pub(super) fn records(&self) -> usize {
+        self.queue.records()
+    }
+}
+
 /// A producer that recovers what dead processes have left.
 #[derive(Debug)]
 pub struct Claimer {
@@ -275,25 +287,6 @@ unsafe impl Records for Reader {
         self.queue.is_closed()
     }
 }
-
-/// The calls of the handles about the records inside.
-macro_rules! lengths {
-    ($($handle:ident)*) => {$(
-        impl $handle {
-            /// Records that wait: a snapshot, which counts those that producers are writing.
-            pub fn len(&self) -> usize {
-                self.queue.queue.len()
-            }
-
-            /// Whether no record waits: a snapshot.
-            pub fn is_empty(&self) -> bool {
-                self.len() == 0
-            }
-        }
-    )*};
-}
-
-lengths! { ManyRecordProducer ManyRecordConsumer }
 
 impl ManyRecordProducer {
     /// From now on this handle finds the lane full if so many records are inside.

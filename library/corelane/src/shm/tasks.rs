@@ -8,8 +8,9 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::fmt;
 use core::future::poll_fn;
-use core::mem::swap;
+use core::mem::{forget, swap, take};
 use core::ptr::NonNull;
 use core::task::{Context, Poll, Waker};
 use std::thread;
@@ -20,11 +21,11 @@ use rustix::thread::ClockId;
 use rustix::thread::futex::{self, WaitFlags, WaitPtr, WaitvFlags};
 use rustix::time::{Timespec, clock_gettime};
 
-use super::bells::{Bell, LAST_LOOK, Link, Sleeps, UNFENCED};
+use super::bells::{Bell, LAST_LOOK, Link, ONE, Sleeps, UNFENCED, Word};
 use super::{Item, RecordConsumer, RecordProducer, Side};
 use crate::bytes::ClaimError;
 use crate::bytes::record::{Claims as _, Records as _};
-use crate::memory::{AtomicU32, AtomicU64, Mutex, Ordering};
+use crate::memory::{AtomicU32, AtomicU64, Barrier, Mutex, Ordering};
 use crate::queue::{self, TryPopError, TryPushError};
 use crate::record_ring;
 use crate::unwind::quietly;
@@ -82,13 +83,19 @@ struct Watch {
     changes: AtomicU32,
 }
 
-/// All threads that sleep for tasks. They never end.
-static WATCHES: Mutex<Vec<Arc<Watch>>> = Mutex::new(Vec::new());
+/// All threads that sleep for tasks, and the process that has them. They never end.
+static WATCHES: Mutex<(u32, Vec<Arc<Watch>>)> = Mutex::new((0, Vec::new()));
 
 impl Watch {
     /// Lets a thread sleep for a task. `None` if the system gives no thread.
     fn add(sleeper: Sleeper) -> Option<Arc<Self>> {
         let mut watches = WATCHES.lock();
+        let (process, watches) = &mut *watches;
+        if *process != std::process::id() {
+            // A forked child has no thread of its parent.
+            forget(take(watches));
+            *process = std::process::id();
+        }
         let has_room = |watch: &&Arc<Self>| watch.sleepers.lock().len() < MOST;
         let watch = match watches.iter().find(has_room) {
             Some(watch) => watch.clone(),
@@ -261,7 +268,7 @@ impl<H> Task<'_, H> {
         if let Some(found) = look(self.handle) {
             return self.found(found);
         }
-        self.register(context.waker(), asleep);
+        self.registered = register((self.bell)(self.handle), context.waker(), asleep);
         Poll::Pending
     }
 
@@ -279,32 +286,6 @@ impl<H> Task<'_, H> {
         (self.bell)(self.handle).is_answered();
         Poll::Ready(found)
     }
-
-    fn register(&mut self, waker: &Waker, asleep: word::Sleeper) {
-        static IDS: AtomicU64 = AtomicU64::new(0);
-        let id = IDS.fetch_add(1, Ordering::Relaxed);
-        let bell = (self.bell)(self.handle);
-        let (next, interval) = bell.next_look.get();
-        let now = Instant::now();
-        let next_look = match next {
-            Some(next) if asleep.is_fenced => (next, interval),
-            _ => (now + UNFENCED, UNFENCED),
-        };
-        let watch = Watch::add(Sleeper {
-            id,
-            word: NonNull::from(bell.word()),
-            link: bell.link.clone(),
-            side: bell.sleeper,
-            waker: waker.clone(),
-            next_look,
-            asleep,
-        });
-        match watch {
-            Some(watch) => self.registered = Some((watch, id)),
-            // No thread sleeps for this task: it looks again and again.
-            None => waker.wake_by_ref(),
-        }
-    }
 }
 
 impl<H> Drop for Task<'_, H> {
@@ -314,6 +295,91 @@ impl<H> Drop for Task<'_, H> {
         }
         self.rise(false);
     }
+}
+
+/// A task that waits for a lane, and doesn't borrow the handle: for bindings. Dropped, it is given
+/// up. Not stable.
+#[doc(hidden)]
+pub struct Watching {
+    registered: Option<(Arc<Watch>, u64)>,
+    asleep: word::Sleeper,
+    word: Word,
+    /// Keeps the word mapped.
+    _link: Arc<Link>,
+}
+
+impl Watching {
+    /// Wakes `waker` when it is time to look. The caller looks once more after this call: what came
+    /// before may wake nobody.
+    fn new(bell: &Bell, waker: &Waker) -> Self {
+        let asleep = bell.announce();
+        bell.look_after_peer();
+        let registered = register(bell, waker, asleep);
+        // SAFETY: the link keeps the word mapped.
+        let word = unsafe { Word::new(bell.word().into(), ONE, Barrier::between_processes()) };
+        Self { registered, asleep, word, _link: bell.link.clone() }
+    }
+}
+
+impl fmt::Debug for Watching {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Watching")
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        if let Some((watch, id)) = self.registered.take() {
+            watch.remove(id);
+        }
+        if self.asleep.leave(self.word.get()) {
+            // Perhaps for another sleeper.
+            self.word.ring();
+        }
+    }
+}
+
+/// For bindings; not stable.
+macro_rules! watched {
+    ($($handle:ty)*) => {$(
+        #[doc(hidden)]
+        impl<Q, B: Sleeps> $handle {
+            /// Wakes a task when it is time to look again: see [`Watching`].
+            pub fn watch(&self, waker: &Waker) -> Watching {
+                Watching::new(self.bells.own(), waker)
+            }
+        }
+    )*};
+}
+
+watched! {
+    wait::Producer<Q, B> wait::Consumer<Q, B>
+    wait::bytes::Producer<Q, B> wait::bytes::Consumer<Q, B>
+}
+
+/// Lets a thread sleep for a task. If the system gives no thread, the task looks again and again.
+fn register(bell: &Bell, waker: &Waker, asleep: word::Sleeper) -> Option<(Arc<Watch>, u64)> {
+    static IDS: AtomicU64 = AtomicU64::new(0);
+    let id = IDS.fetch_add(1, Ordering::Relaxed);
+    let (next, interval) = bell.next_look.get();
+    let now = Instant::now();
+    let next_look = match next {
+        Some(next) if asleep.is_fenced => (next, interval),
+        _ => (now + UNFENCED, UNFENCED),
+    };
+    let watch = Watch::add(Sleeper {
+        id,
+        word: NonNull::from(bell.word()),
+        link: bell.link.clone(),
+        side: bell.sleeper,
+        waker: waker.clone(),
+        next_look,
+        asleep,
+    });
+    if watch.is_none() {
+        waker.wake_by_ref();
+    }
+    watch.map(|watch| (watch, id))
 }
 
 /// Waits in a task until a look finds something.
