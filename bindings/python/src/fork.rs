@@ -5,8 +5,10 @@
 use std::sync::Weak;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use pyo3::prelude::*;
+
+use crate::sides::renew;
 
 /// How many forks are between this process and the one that loaded the module.
 static GENERATION: AtomicU64 = AtomicU64::new(0);
@@ -29,9 +31,19 @@ pub(crate) fn generation() -> u64 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// Notes a lane for children.
+/// The lock may go from the call that takes it to its caller: that is the same thread.
+struct Noting(MutexGuard<'static, Vec<Weak<dyn Forks>>>);
+
+// SAFETY: it stays in its thread: `detach` calls its closure there.
+unsafe impl Send for Noting {}
+
+/// Notes sides for children.
 pub(crate) fn note(sides: Weak<impl Forks + 'static>) {
-    let mut lanes = LANES.lock();
+    // During a fork the forking thread has the lock, and may need the interpreter.
+    let mut lanes = match LANES.try_lock() {
+        Some(lanes) => lanes,
+        None => Python::attach(|py| py.detach(|| Noting(LANES.lock()))).0,
+    };
     // So the list stays about as long as there are lanes.
     if lanes.len() == lanes.capacity() {
         lanes.retain(|lane| lane.strong_count() > 0);
@@ -57,10 +69,11 @@ pub(crate) fn close_all() {
     lanes.iter().for_each(|sides| sides.close());
 }
 
-/// No lane is noted during a fork.
+/// No side is noted during a fork.
 #[pyfunction]
-pub(crate) fn before_fork() {
-    std::mem::forget(LANES.lock());
+pub(crate) fn before_fork(py: Python<'_>) {
+    // Another thread that notes one may have to run first.
+    py.detach(|| std::mem::forget(LANES.lock()));
 }
 
 #[pyfunction]
@@ -72,8 +85,8 @@ pub(crate) fn after_fork_in_parent() {
 #[pyfunction]
 pub(crate) fn after_fork_in_child() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
-    // SAFETY: as above: the child's only thread is a copy of the one that has locked it.
-    unsafe { LANES.force_unlock() };
-    let lanes = LANES.lock();
-    lanes.iter().filter_map(Weak::upgrade).for_each(|sides| sides.forget());
+    // `before_fork` has locked it.
+    renew(&LANES);
+    let lanes: Vec<_> = LANES.lock().iter().filter_map(Weak::upgrade).collect();
+    lanes.iter().for_each(|sides| sides.forget());
 }

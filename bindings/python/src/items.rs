@@ -17,7 +17,7 @@ use crate::fork::{self, Forks};
 use crate::object::{contiguous, memory};
 use crate::patience::Patience;
 use crate::ready::Ready;
-use crate::sides::{Owned, Seated, unlock};
+use crate::sides::{Owned, Seated, renew};
 
 /// How many processes a lane of items is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -276,19 +276,14 @@ impl Forks for Taken {
     fn forget(&self) {
         self.messages.forget();
         self.room.forget();
-        unlock(&self.sender);
-        unlock(&self.receiver);
-        if let Some(sender) = self.sender.lock().take() {
-            sender.forget();
-        }
-        if let Some(receiver) = self.receiver.lock().take() {
-            receiver.forget();
-        }
+        renew(&self.sender);
+        renew(&self.receiver);
+        self.close();
     }
 }
 
 /// The handle of a side, which the first use takes.
-fn taken<T: Seated>(
+fn taken<T: Seated + Send + 'static>(
     py: Python<'_>,
     side: &Mutex<Option<Arc<Owned<T>>>>,
     take: impl FnOnce() -> Result<T, Error>,
@@ -301,7 +296,7 @@ fn taken<T: Seated>(
     if let Some(handle) = &*side {
         return Ok(handle.clone());
     }
-    let made = Arc::new(Owned::new(take().map_err(|error| of_lane(py, error))?));
+    let made = Owned::new(take().map_err(|error| of_lane(py, error))?);
     *side = Some(made.clone());
     Ok(made)
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use corelane::TryPopError;
 use corelane::bytes::ClaimError;
 use corelane::shm::{self, Carried, Error, Named};
+use parking_lot::Mutex;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -34,6 +35,8 @@ pub(crate) const MANY: usize = 1000;
 pub(crate) struct Lane {
     sides: Arc<Sides>,
     form: Form,
+    /// Why the last message could not be made an object, if the call for it has given others.
+    failed: Mutex<Option<PyErr>>,
 }
 
 /// A new lane, or the one of a descriptor.
@@ -78,7 +81,7 @@ impl Lane {
         };
         let limit = (limit > 0).then_some(limit);
         let records = records.map_err(|error| of_lane(py, error))?;
-        Ok(Self { sides: Sides::new(records, stays_open, limit), form })
+        Ok(Self { sides: Sides::new(records, stays_open, limit), form, failed: Mutex::new(None) })
     }
 
     /// The descriptor of the lane's memory, for `open` in another process. The lane keeps it.
@@ -122,10 +125,11 @@ impl Lane {
         timeout: Option<f64>,
     ) -> PyResult<usize> {
         let py = objs.py();
-        let (patience, sender) = (Patience::new(block, timeout)?, self.sender(py)?);
-        let mut done = 0;
+        let (patience, mut done) = (Patience::new(block, timeout)?, 0);
         for obj in objs.try_iter()? {
-            match self.send(py, &sender, &Message::new(self.form, &obj?)?, patience) {
+            let message = Message::new(self.form, &obj?)?;
+            // Anew each time: the iterator may have forked.
+            match self.send(py, &*self.sender(py)?, &message, patience) {
                 Err(error) if done > 0 && is_full(py, &error) => break,
                 sent => sent?,
             }
@@ -175,7 +179,14 @@ impl Lane {
         while objects.len() < most
             && let Ok(held) = receiver.try_take()
         {
-            objects.append(object::object(py, self.form, held, copy)?)?;
+            match object::object(py, self.form, held, copy) {
+                Ok(object) => objects.append(object)?,
+                Err(error) => {
+                    // For the next call: those before it would be lost.
+                    *self.failed.lock() = Some(error);
+                    break;
+                }
+            }
         }
         Ok(objects)
     }
@@ -226,9 +237,11 @@ impl Lane {
     fn peer(&self, py: Python<'_>) -> PyResult<&'static str> {
         let (_, receives) = self.sides.taken();
         let peer = if receives {
-            self.receiver(py)?.rx().lock().peer()
+            let receiver = self.receiver(py)?;
+            py.detach(|| receiver.rx().lock().peer())
         } else {
-            self.sender(py)?.tx.lock().peer()
+            let sender = self.sender(py)?;
+            py.detach(|| sender.tx.lock().peer())
         };
         Ok(word_for(peer))
     }
@@ -370,6 +383,9 @@ impl Lane {
         patience: Patience,
         copy: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
+        if let Some(error) = self.failed.lock().take() {
+            return Err(error);
+        }
         let watch = |waker: &Waker| receiver.rx().try_lock().map(|rx| rx.watch(waker));
         let held = match receiver.try_take() {
             Err(TryPopError::Empty | TryPopError::Busy)

@@ -113,8 +113,7 @@ impl Claim {
         let claimed = self.claimed.lock().take();
         self.is_open.store(false, Ordering::Relaxed);
         let Some(claimed) = claimed else { return false };
-        self.sender.end(claimed, len.map(|len| self.around[0] + len + self.around[1]));
-        true
+        self.sender.end(claimed, len.map(|len| self.around[0] + len + self.around[1]))
     }
 }
 
@@ -130,7 +129,9 @@ impl Claim {
     ) -> PyResult<()> {
         let this = slf.get();
         if !this.is_open.load(Ordering::Relaxed) {
-            return Err(PyBufferError::new_err("the claim has ended"));
+            return Err(PyBufferError::new_err(
+                "the claim has ended, or is that of this process's parent",
+            ));
         }
         // SAFETY: the view keeps this object, which keeps the lane mapped.
         unsafe { fill(&slf, view, this.start as *mut u8, this.len, false, flags) }
@@ -143,7 +144,7 @@ impl Claim {
     /// Sends the first `length` bytes, or all. What is written later is not part of the message: don't
     /// write any more.
     #[pyo3(signature = (length=None))]
-    fn commit(&self, length: Option<usize>) -> PyResult<()> {
+    fn commit(&self, py: Python<'_>, length: Option<usize>) -> PyResult<()> {
         let len = length.unwrap_or(self.len);
         if len != self.len && self.around[1] > 0 {
             return Err(PyValueError::new_err("an array is committed whole"));
@@ -154,7 +155,11 @@ impl Claim {
                 self.len
             )));
         }
-        if self.end(Some(len)) { Ok(()) } else { Err(PyValueError::new_err("the claim has ended")) }
+        if py.detach(|| self.end(Some(len))) {
+            Ok(())
+        } else {
+            Err(PyValueError::new_err("the claim has ended, or is that of this process's parent"))
+        }
     }
 
     /// Gives the room up: nothing is sent.

@@ -126,7 +126,9 @@ impl<'py> Message<'py> {
             return Err(PyTypeError::new_err("not an array"));
         };
         let [buffer] = &buffers[..] else {
-            return Err(PyTypeError::new_err("an array of this type can't be written in place: send it by put"));
+            return Err(PyTypeError::new_err(
+                "an array of this type can't be written in place: send it by put",
+            ));
         };
         let mut before = self.head.clone();
         before.resize(before.len().next_multiple_of(LINE), 0);

@@ -72,5 +72,5 @@ impl Patience {
 fn slice() -> Duration {
     // SAFETY: these calls have no conditions.
     let is_main = unsafe { libc::gettid() == libc::getpid() };
-    Duration::from_millis(if is_main { 50 } else { 500 })
+    Duration::from_millis(if is_main { 50 } else { 100 })
 }

@@ -8,7 +8,7 @@ use std::task::{Wake, Waker};
 use corelane::shm::Watching;
 use parking_lot::Mutex;
 
-use crate::sides::unlock;
+use crate::sides::renew;
 
 /// Made by its first use.
 #[derive(Default)]
@@ -84,7 +84,7 @@ impl Ready {
 
     /// In a forked child.
     pub(crate) fn forget(&self) {
-        unlock(&self.0);
+        renew(&self.0);
         // The parent's thread watches; the descriptor is shared with the parent.
         if let Some(armed) = self.0.lock().take() {
             std::mem::forget(armed);

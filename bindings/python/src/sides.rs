@@ -17,6 +17,7 @@ use corelane::shm::{
 };
 use corelane::wait::bytes::Suspended;
 use parking_lot::{Mutex, MutexGuard};
+use pyo3::Python;
 
 use crate::fork::{self, Forks, generation};
 use crate::ready::Ready;
@@ -138,27 +139,25 @@ impl Forks for Sides {
     fn forget(&self) {
         self.messages.forget();
         self.room.forget();
-        unlock(&self.sender);
-        unlock(&self.receiver);
-        if let Some(sender) = self.sender.lock().take() {
-            sender.tx.forget();
-        }
-        if let Some(receiver) = self.receiver.lock().take() {
-            receiver.rx.forget();
-        }
+        renew(&self.sender);
+        renew(&self.receiver);
+        self.close();
     }
 }
 
-/// In a forked child: a lock that is taken was taken by a thread of the parent.
-pub(crate) fn unlock<T>(lock: &Mutex<T>) {
-    if lock.is_locked() {
-        // SAFETY: this process has one thread, which has not taken it.
-        unsafe { lock.force_unlock() };
+/// In a forked child: a new lock with the same value. The old one may be taken, and threads of the
+/// parent may wait for it.
+pub(crate) fn renew<T>(lock: &Mutex<T>) {
+    // SAFETY: this process has one thread, which does not have the lock, and the value is moved. All
+    // of a lock may change behind a shared reference.
+    unsafe {
+        let value = lock.data_ptr().read();
+        std::ptr::from_ref(lock).cast_mut().write(Mutex::new(value));
     }
 }
 
 /// A handle of a lane, of the process that has taken it.
-pub(crate) struct Owned<T: Seated> {
+pub(crate) struct Owned<T: Seated + 'static> {
     handle: Mutex<ManuallyDrop<T>>,
     generation: u64,
 }
@@ -169,9 +168,18 @@ pub(crate) trait Seated {
     fn seat(&self) -> Option<RawFd>;
 }
 
-impl<T: Seated> Owned<T> {
-    pub(crate) fn new(handle: T) -> Self {
-        Self { handle: Mutex::new(ManuallyDrop::new(handle)), generation: generation() }
+impl<T: Seated + Send + 'static> Owned<T> {
+    /// Noted for children, with what is lent by it.
+    pub(crate) fn new(handle: T) -> Arc<Self> {
+        let handle = Mutex::new(ManuallyDrop::new(handle));
+        let owned = Arc::new(Self { handle, generation: generation() });
+        fork::note(Arc::downgrade(&owned));
+        owned
+    }
+
+    /// Whether it is this process's, and not its parent's.
+    pub(crate) fn is_own(&self) -> bool {
+        self.generation == generation()
     }
 
     /// The handle, unless another thread uses it: it waits then, most likely.
@@ -186,17 +194,21 @@ impl<T: Seated> Owned<T> {
     pub(crate) fn lock_for(&self, time: Duration) -> Option<MutexGuard<'_, ManuallyDrop<T>>> {
         self.handle.try_lock_for(time)
     }
+}
 
-    pub(crate) fn forget(&self) {
-        unlock(&self.handle);
+impl<T: Seated + Send + 'static> Forks for Owned<T> {
+    fn forget(&self) {
+        renew(&self.handle);
         if let Some(seat) = self.handle.lock().seat() {
             // SAFETY: the handle is never used or dropped any more. The parent's descriptor stays.
             unsafe { libc::close(seat) };
         }
     }
+
+    fn close(&self) {}
 }
 
-impl<T: Seated> Drop for Owned<T> {
+impl<T: Seated + 'static> Drop for Owned<T> {
     fn drop(&mut self) {
         if self.generation == generation() {
             // SAFETY: it isn't used any more.
@@ -207,15 +219,17 @@ impl<T: Seated> Drop for Owned<T> {
 
 /// The sending side.
 pub(crate) struct Sender {
-    pub(crate) tx: Owned<Tx>,
+    pub(crate) tx: Arc<Owned<Tx>>,
 }
 
 impl Sender {
-    /// Ends a claim: sends its first bytes, or none. In a forked child it is the parent's.
-    pub(crate) fn end(&self, claimed: Claimed, len: Option<usize>) {
-        if self.tx.generation == generation() {
+    /// Ends a claim: sends its first bytes, or none. False in a forked child: it is the parent's.
+    pub(crate) fn end(&self, claimed: Claimed, len: Option<usize>) -> bool {
+        let is_own = self.tx.is_own();
+        if is_own {
             self.tx.lock().end(claimed, len);
         }
+        is_own
     }
 }
 
@@ -363,7 +377,7 @@ impl Tx {
 
 /// The receiving side.
 pub(crate) struct Receiver {
-    rx: Owned<Rx>,
+    rx: Arc<Owned<Rx>>,
 }
 
 pub(crate) enum Rx {
@@ -491,10 +505,16 @@ impl Held {
 impl Drop for Held {
     fn drop(&mut self) {
         // In a forked child the record is the parent's.
-        if self.receiver.rx.generation == generation()
+        if self.receiver.rx.is_own()
             && let Some(record) = self.record.take()
         {
-            self.receiver.rx.lock().give_back(record);
+            if let Some(mut rx) = self.receiver.rx.try_lock() {
+                rx.give_back(record);
+            } else {
+                // A thread waits with the handle; others may run until it looks up.
+                let rx = &self.receiver.rx;
+                Python::attach(|py| py.detach(|| rx.lock().give_back(record)));
+            }
         }
     }
 }

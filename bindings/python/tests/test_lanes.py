@@ -549,3 +549,66 @@ def test_a_sender_that_waits_is_woken(fork):
         for _ in range(200):
             lane.put(b"x" * 100, timeout=20)
         until(lambda: lane.qsize() == 0)
+
+
+def test_a_fork_while_several_threads_wait(fork):
+    lanes = corelane.Lanes()
+    threads = [threading.Thread(target=lanes.get) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.05)
+
+    def child():
+        lanes.put("from a child")
+        os._exit(0)
+
+    for _ in range(3):
+        with running(fork, child) as process:
+            process.join(20)
+            assert process.exitcode == 0
+    for thread in threads:
+        thread.join(20)
+
+
+def test_a_lent_message_of_a_parent_keeps_no_seat_in_its_child(fork):
+    """The parent has closed its lane, and still has a message."""
+    lanes, told = corelane.Lanes(), corelane.Lanes()
+    lanes.put(numpy.arange(3))
+
+    def parent():
+        held = lanes.get(copy=False)
+        lanes.close()
+        child = os.fork()
+        if child == 0:
+            time.sleep(30)
+            os._exit(0)
+        told.put(child)
+        time.sleep(60)
+        del held
+
+    with running(fork, parent):
+        child = told.get(timeout=20)
+    try:
+        with within(10):
+            assert len(lanes.get(timeout=20)) == 3
+    finally:
+        os.kill(child, signal.SIGKILL)
+
+
+class Poison:
+    def __reduce__(self):
+        return int, ("no number",)
+
+
+def test_a_message_that_can_not_be_made_an_object():
+    for kind in LANES:
+        lane = kind()
+        lane.put_many([1, 2, Poison(), 3])
+        assert lane.get_many() == [1, 2]
+        with pytest.raises(ValueError):
+            lane.get()
+        assert lane.get() == 3
+        lane.put(Poison())
+        with pytest.raises(ValueError):
+            lane.get_many()
+        assert lane.qsize() == 0

@@ -26,6 +26,10 @@ pub(crate) fn models() -> Vec<Model> {
         of.model("reader_has_died", reader_has_died),
         of.model("forgotten_by_a_dead_helper", forgotten_by_a_dead_helper),
         of.model("writer_has_died", writer_has_died),
+        of.model("records_are_counted", records_are_counted),
+        of.model("lines_that_another_gave_back", lines_that_another_gave_back),
+        of.model("slot_of_a_free_record", slot_of_a_free_record),
+        of.model("set_back_meanwhile", set_back_meanwhile),
     ]
 }
 
@@ -269,5 +273,92 @@ fn writer_has_died() -> Exploration {
         popped.extend(drain(&mut rx));
         assert_eq!(popped, (0..pushed).collect::<Vec<_>>());
         drop((dead, tx));
+    })
+}
+
+/// When both pushes have returned, both records are counted.
+fn records_are_counted() -> Exploration {
+    explore_shared(|| {
+        let (tx, rx) = sides();
+        let producers = [(tx.clone(), 0), (tx, 1)].map(|(tx, seat)| {
+            start(move || {
+                let mut tx = tx.producer(seat);
+                while push(&mut tx, seat.into()..u64::from(seat) + 1) == 0 {
+                    spin_loop();
+                }
+            })
+        });
+        join(producers);
+        let rx = rx.consumer(0);
+        assert_eq!(rx.records(), 2);
+    })
+}
+
+/// A producer that finds no room has given lines back, which another one then uses. The
+/// slots of the latter were never used before.
+fn lines_that_another_gave_back() -> Exploration {
+    explore_shared(|| {
+        // 8 slots, 16 lines and 8 more.
+        let config = Config::new(1024).block(512).first(u64::MAX - 1);
+        let (tx, rx) = Heir::both(config).expect("small");
+        let mut rx = rx.consumer(0);
+        let mut first = tx.clone().producer(0);
+        for len in [256, 512, 512] {
+            first.try_push(&vec![1; len]).expect("there is room");
+        }
+        let mut second = tx.producer(1);
+        let late =
+            start(move || [200, 256].map(|len| second.try_push(&vec![2; len]).is_ok()).to_vec());
+        let first = start(move || vec![first.try_push(&[3; 512]).is_ok()]);
+        assert_eq!(*rx.try_pop().expect("it is there"), [1; 256]);
+        let pushed = join([first, late]).concat().into_iter().filter(|&ok| ok).count();
+        let left = std::iter::from_fn(|| rx.try_pop().ok().map(|_| ())).count();
+        assert_eq!(left, 2 + pushed);
+    })
+}
+
+/// While a producer looks for free records, another one takes the slot of such a record.
+fn slot_of_a_free_record() -> Exploration {
+    explore(|| {
+        // 2 slots, 4 lines and 4 more.
+        let (tx, rx) = Heir::both(Config::new(256).block(256).first(u64::MAX - 1)).expect("small");
+        let mut rx = rx.consumer(0);
+        let (mut first, mut second) = (tx.clone().producer(0), tx.producer(1));
+        assert!(first.try_push(&[0]).is_ok() && first.try_push(&[1]).is_ok());
+        drop(rx.try_pop().expect("it is there"));
+        let ((), mut second) = both(
+            move || drop(first.try_push(&[4; 200])),
+            move || {
+                let _ = second.try_push(&[2; 256]);
+                second
+            },
+        );
+        assert_eq!(*rx.try_pop().expect("it is there"), [1]);
+        let _ = second.try_push(&[3; 256]);
+        let next = rx.try_pop().map(|record| record.to_vec());
+        assert!(next.is_ok_and(|bytes| bytes == [2; 256] || bytes == [4; 200]), "overwritten");
+    })
+}
+
+/// A record is full again while a consumer moves behind it.
+fn set_back_meanwhile() -> Exploration {
+    explore(|| {
+        let (tx, rx) = sides();
+        let mut tx = tx.producer(0);
+        assert_eq!(push(&mut tx, 0..2), 2);
+        let (mut first, mut second) = (rx.clone().consumer(0), rx.clone().consumer(1));
+        let _ = first.try_pop().expect("it is there").suspend();
+        let _ = second.try_pop().expect("it is there").suspend();
+        // The first one has died: consumers look at the first record again, and then at the second.
+        let mut heir = rx.clone().consumer(0);
+        let held = heir.try_pop().expect("it is there again").suspend();
+        let (last, rescuer) = (rx.clone(), rx.clone());
+        let mut looks = rx.consumer(2);
+        let (popped, _) = both(move || look(&mut looks, 1), move || rescuer.consumer(1));
+        let mut all = popped;
+        all.extend(drain(&mut last.consumer(3)));
+        assert_eq!(all, [1]);
+        heir.give_back(held);
+        drop((first, second, tx));
     })
 }

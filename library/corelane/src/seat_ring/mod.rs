@@ -52,7 +52,7 @@ const WORDS: usize = LINE / 8;
 /// Words of a slot.
 const SLOT: usize = 4;
 /// Most slots.
-const SLOTS: usize = 1 << 16;
+pub(crate) const SLOTS: usize = 1 << 16;
 /// Lines for which a record counts at least.
 const LEAST: usize = 2;
 /// Longest record in bytes: what a slot can say.
@@ -278,7 +278,7 @@ impl Ring {
     #[cold]
     fn reclaim(&self) -> bool {
         let Header { head, free, .. } = self.header();
-        // Relaxed: if it is out of date, its slot has another record.
+        // Relaxed: if it is out of date, its slot has another record, or is freed once more.
         let first = head.load(Ordering::Relaxed);
         let is_free = |number: &u64| self.slot(*number).state() == State::free(*number);
         let numbers = (0..self.slots()).map(|i| first.wrapping_add(i));
@@ -348,8 +348,12 @@ impl Ring {
     fn set_back(&self, number: u64) {
         let (mut next, mut at) = self.next();
         loop {
+            // A consumer has found it already: this thread was stopped meanwhile.
+            if self.slot(number).state() != State::full(number) {
+                return;
+            }
             let to = if is_before(number, at) { number } else { at };
-            // Release ↔ Acquire in `reserve`: the record is full. Relaxed where it fails: it is tried
+            // Release ↔ Acquire in `next` and `take`: the record is full. Relaxed where it fails: it is tried
             // again.
             let (new, order) = (next.set_back(to).0, Ordering::Release);
             match self.header().next.compare_exchange(next.0, new, order, Ordering::Relaxed) {
@@ -434,6 +438,7 @@ impl Producer {
         let Header { tail, head, free, .. } = ring.header();
         // Relaxed, both: as far as they are out of date, the handle finds it when it looks.
         let (number, head) = (tail.load(Ordering::Relaxed), head.load(Ordering::Relaxed));
+        let number = if is_before(number, head) { head } else { number };
         // Acquire ↔ Release in `reclaim`: the records have been read.
         let free = free.load(Ordering::Acquire);
         Self { number, head, free, most, ring }
@@ -483,23 +488,24 @@ impl Producer {
 
     /// Moves behind a record that has its slot.
     fn skip(&mut self) {
-        // Relaxed: a hint.
-        let tail = self.ring.header().tail.load(Ordering::Relaxed);
+        let Header { tail, head, .. } = self.ring.header();
+        // Relaxed, both: hints.
+        let (tail, head) = (tail.load(Ordering::Relaxed), head.load(Ordering::Relaxed));
         self.number = self.number.wrapping_add(1);
+        // This handle may have been idle for many laps.
+        if is_before(self.number, head) {
+            self.number = head;
+        }
         // No process that isn't to be trusted can send this one further than a lap.
         if tail.wrapping_sub(self.number) <= self.ring.slots() {
             self.number = tail;
         }
     }
 
-    /// Says that the records before this handle's number have slots. A store may be late, so that
-    /// others find an older number.
+    /// Says that the records before this handle's number have slots.
     fn tell_tail(&self) {
-        let tail = &self.ring.header().tail;
-        // Relaxed, both: a hint.
-        if is_before(tail.load(Ordering::Relaxed), self.number) {
-            tail.store(self.number, Ordering::Relaxed);
-        }
+        // Relaxed: a hint.
+        advance(&self.ring.header().tail, self.number, Ordering::Relaxed);
     }
 
     /// Whether there is room for record `number`, which ends at `end`.

@@ -19,17 +19,20 @@ use crate::memory::{AtomicU32, Barrier};
 use crate::pad::Padded;
 use crate::queue::{CapacityError, Config, TryPopError};
 use crate::region::shared::{Leaves, found, shared_layout};
-use crate::seat_ring::{self, Geometry, Header, Ring, SEATS};
+use crate::seat_ring::{self, Geometry, Header, Ring, SEATS, SLOTS};
 use crate::wait;
 
 impl Lanes<[u8]> {
     /// As [`Lane::create_for_records`](super::Lane::create_for_records), for several processes on
-    /// each side.
+    /// each side. At most 65,536 records fit, also if they are short.
     ///
     /// # Errors
     ///
     /// As [`create`](super::Lane::create).
     pub fn create_for_records(longest: usize, records: usize) -> Result<Self, Error> {
+        if records > SLOTS {
+            return Err(CapacityError::OutOfRange { asked: records, most: SLOTS }.into());
+        }
         let longest = longest.max(1);
         let capacity = seat_ring::size_of_record(longest).saturating_mul(records);
         Self::of(Sizes { capacity, longest }, Named::of::<Many<[u8]>>())
@@ -140,9 +143,8 @@ impl Rescue {
     /// The handle goes on.
     #[inline]
     fn is_over(&mut self) {
-        if self.next.is_some() {
-            (self.next, self.after) = (None, FIRST_RESCUE);
-        }
+        // The time of the next look stays: what a dead process has may wait behind steady traffic.
+        self.after = FIRST_RESCUE;
     }
 
     /// The handle can't go on. From time to time this recovers what dead processes have left.
@@ -171,9 +173,12 @@ impl Rescue {
             // Taken by a live process, or by one that recovers it just now. While this process has
             // the seat, no other one does.
             if !seat.are_taken(self.link.file.as_fd())
-                && let Ok(Some(_seat)) = seat.take(self.link.file.as_fd())
+                && let Ok(Some(seat)) = seat.take(self.link.file.as_fd())
             {
                 found |= ring.recover(side, number);
+                drop(seat);
+                // The last handle of the side may have left meanwhile, and found this seat taken.
+                found |= self.link.close_if_free(side).is_some();
             }
         }
         if found {

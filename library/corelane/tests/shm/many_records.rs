@@ -239,3 +239,36 @@ fn nonsense_in_a_lane_of_many_records() {
         }
     }
 }
+
+#[test]
+fn a_producer_that_was_idle_for_many_laps_finds_room() {
+    let lanes = Lanes::<[u8]>::create(1 << 13).unwrap();
+    let (mut idle, mut tx) = (lanes.producer().unwrap(), lanes.producer().unwrap());
+    let mut rx = lanes.consumer().unwrap();
+    idle.try_push(b"first").unwrap();
+    for _ in 0..500_000 {
+        drop(rx.try_pop().unwrap());
+        tx.try_push(b"other").unwrap();
+    }
+    assert_eq!(idle.try_push(b"again"), Ok(()));
+}
+
+#[test]
+fn a_record_of_a_killed_consumer_comes_again_amid_others() {
+    let make = || Lanes::<[u8]>::create_for_records(100, 50).unwrap();
+    let (messages, told) = (make(), make());
+    let (mut tx, mut rx) = (messages.producer().unwrap(), messages.consumer().unwrap());
+    tx.push(b"first").unwrap();
+    let mut process = spawn("hold a message", &[&messages, &told]);
+    assert_eq!(*told.consumer().unwrap().pop().unwrap(), *b"held");
+    process.kill().unwrap();
+    process.wait().unwrap();
+    let end = Instant::now() + Duration::from_secs(10);
+    while Instant::now() < end {
+        tx.push(b"other").unwrap();
+        if *rx.pop().unwrap() == *b"first" || rx.pop_timeout(Duration::from_millis(20)).is_ok() {
+            return;
+        }
+    }
+    panic!("it never came");
+}
