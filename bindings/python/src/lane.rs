@@ -246,6 +246,19 @@ impl Lane {
         Ok(word_for(peer))
     }
 
+    /// Messages that were sent since the lane was made, by all processes that have had this side. Only
+    /// a `Lane` counts them.
+    fn sent(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        let sender = self.sender(py)?;
+        Ok(py.detach(|| sender.tx.lock().position()))
+    }
+
+    /// Messages that were received since the lane was made, as `sent`.
+    fn received(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        let receiver = self.receiver(py)?;
+        Ok(py.detach(|| receiver.rx().lock().position()))
+    }
+
     /// Wait until a process has the other side, for at most `timeout` seconds. Returns whether one
     /// has. Of a process that has no side yet, it takes the receiving one.
     #[pyo3(signature = (timeout=None))]

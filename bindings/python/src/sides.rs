@@ -367,6 +367,13 @@ impl Tx {
         }
     }
 
+    pub(crate) fn position(&self) -> Option<u64> {
+        match self {
+            Self::One { tx, .. } => Some(tx.position()),
+            Self::Several(_) => None,
+        }
+    }
+
     pub(crate) fn peer(&self) -> Peer {
         match self {
             Self::One { tx, .. } => tx.peer(),
@@ -471,6 +478,13 @@ impl Rx {
         match self {
             Self::One { rx, .. } => rx.wait_for_peer(time),
             Self::Several(rx) => rx.wait_for_peer(time),
+        }
+    }
+
+    pub(crate) fn position(&self) -> Option<u64> {
+        match self {
+            Self::One { rx, .. } => Some(rx.position()),
+            Self::Several(_) => None,
         }
     }
 

@@ -184,6 +184,30 @@ impl<T: Item> Kind for T {
     }
 }
 
+/// What a lane for byte records carries: `[u8]`, or [`Many<[u8]>`](super::Many).
+pub trait OfRecords: Carried {
+    /// Most records.
+    const MOST: usize;
+
+    /// Bytes for which a record counts in the capacity.
+    fn size_of_record(len: usize) -> usize;
+
+    /// Bytes of the longest record, of sizes that were checked.
+    fn max_len(sizes: Sizes) -> usize;
+}
+
+impl OfRecords for [u8] {
+    const MOST: usize = usize::MAX;
+
+    fn size_of_record(len: usize) -> usize {
+        record_ring::size_of_record(len)
+    }
+
+    fn max_len(sizes: Sizes) -> usize {
+        words(sizes).map_or(0, record_ring::Geometry::max_len)
+    }
+}
+
 fn lines<T>(sizes: Sizes) -> Result<line_ring::Geometry, CapacityError> {
     line_ring::Geometry::new::<T>(Config::new(sizes.capacity))
 }

@@ -125,10 +125,11 @@ use crate::region::shared::Mapping;
 pub use crate::region::shared::Side;
 use crate::wait::bell::Look;
 use crate::wait::sealed::{self, Rings};
+use crate::queue::CapacityError;
 use crate::wait::thread::Habit;
 use crate::{line_ring, record_ring, seq_ring, wait};
 use bells::{Link, Sleeps};
-use carried::Sizes;
+use carried::{OfRecords, Sizes};
 use error::system;
 use file::Seat;
 use header::{About, QUEUE_AT};
@@ -406,8 +407,9 @@ impl<T: Carried + ?Sized> Lane<T> {
     }
 }
 
-impl Lane<[u8]> {
-    /// Makes a lane with room for `records` records of up to `longest` bytes.
+impl<R: OfRecords + ?Sized> Lane<R> {
+    /// Makes a lane with room for `records` records of up to `longest` bytes. In [`Lanes`] at most
+    /// 65,536 records fit, also if they are short.
     ///
     /// ```
     /// use corelane::shm::Lane;
@@ -423,15 +425,17 @@ impl Lane<[u8]> {
     ///
     /// As [`create`](Self::create).
     pub fn create_for_records(longest: usize, records: usize) -> Result<Self, Error> {
+        if records > R::MOST {
+            return Err(CapacityError::OutOfRange { asked: records, most: R::MOST }.into());
+        }
         let longest = longest.max(1);
-        let capacity = record_ring::size_of_record(longest).saturating_mul(records);
-        Self::of(Sizes { capacity, longest }, Named::of::<[u8]>())
+        let capacity = R::size_of_record(longest).saturating_mul(records);
+        Self::of(Sizes { capacity, longest }, Named::of::<R>())
     }
 
     /// Length of the longest record, in bytes.
     pub fn max_len(&self) -> usize {
-        // The sizes were checked when the lane was made or opened.
-        carried::words(self.sizes).map_or(0, record_ring::Geometry::max_len)
+        R::max_len(self.sizes)
     }
 }
 

@@ -8,11 +8,11 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use super::bells::{ALL, LAST_LOOK, Link, Word};
-use super::carried::{Kind, Named, Sizes, end};
+use super::carried::{Kind, OfRecords, Sizes, end};
 use super::error::Error;
 use super::file::{Seat, Seats};
 use super::places::{Place, SharedBells};
-use super::{Lanes, Many, ManyRecordConsumer, ManyRecordProducer, Side};
+use super::{Many, ManyRecordConsumer, ManyRecordProducer, Side};
 use crate::bytes::ClaimError;
 use crate::bytes::record::{Claims, Records};
 use crate::memory::{AtomicU32, Barrier};
@@ -22,26 +22,15 @@ use crate::region::shared::{Leaves, found, shared_layout};
 use crate::seat_ring::{self, Geometry, Header, Ring, SEATS, SLOTS};
 use crate::wait;
 
-impl Lanes<[u8]> {
-    /// As [`Lane::create_for_records`](super::Lane::create_for_records), for several processes on
-    /// each side. At most 65,536 records fit, also if they are short.
-    ///
-    /// # Errors
-    ///
-    /// As [`create`](super::Lane::create).
-    pub fn create_for_records(longest: usize, records: usize) -> Result<Self, Error> {
-        if records > SLOTS {
-            return Err(CapacityError::OutOfRange { asked: records, most: SLOTS }.into());
-        }
-        let longest = longest.max(1);
-        let capacity = seat_ring::size_of_record(longest).saturating_mul(records);
-        Self::of(Sizes { capacity, longest }, Named::of::<Many<[u8]>>())
+impl OfRecords for Many<[u8]> {
+    const MOST: usize = SLOTS;
+
+    fn size_of_record(len: usize) -> usize {
+        seat_ring::size_of_record(len)
     }
 
-    /// Length of the longest record, in bytes.
-    pub fn max_len(&self) -> usize {
-        // The sizes were checked when the lane was made or opened.
-        geometry(self.sizes).map_or(0, Geometry::max_len)
+    fn max_len(sizes: Sizes) -> usize {
+        geometry(sizes).map_or(0, Geometry::max_len)
     }
 }
 
