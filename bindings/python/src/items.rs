@@ -258,11 +258,14 @@ pub(crate) struct Items {
     sides: Arc<Taken>,
 }
 
+/// A handle that this process may have.
+type Side<T> = Mutex<Option<Arc<Owned<T>>>>;
+
 /// The sides that this process has taken.
 #[derive(Default)]
 pub(crate) struct Taken {
-    sender: Mutex<Option<Arc<Owned<Box<dyn Sends>>>>>,
-    receiver: Mutex<Option<Arc<Owned<Box<dyn Receives>>>>>,
+    sender: Side<Box<dyn Sends>>,
+    receiver: Side<Box<dyn Receives>>,
     messages: Ready,
     room: Ready,
 }
@@ -285,7 +288,7 @@ impl Forks for Taken {
 /// The handle of a side, which the first use takes.
 fn taken<T: Seated + Send + 'static>(
     py: Python<'_>,
-    side: &Mutex<Option<Arc<Owned<T>>>>,
+    side: &Side<T>,
     take: impl FnOnce() -> Result<T, Error>,
 ) -> PyResult<Arc<Owned<T>>> {
     if let Some(handle) = &*side.lock() {
@@ -357,7 +360,7 @@ impl Items {
         let py = items.py();
         let (patience, buffer) = (Patience::new(block, timeout)?, contiguous(items)?);
         let bytes = memory(&buffer);
-        if bytes.len() % self.size != 0 {
+        if !bytes.len().is_multiple_of(self.size) {
             return Err(PyValueError::new_err(format!(
                 "{} bytes are no whole number of items of {} bytes",
                 bytes.len(),

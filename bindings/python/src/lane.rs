@@ -63,6 +63,7 @@ fn made<T: Carried + ?Sized>(
 impl Lane {
     #[new]
     #[pyo3(signature = (*, several, objects, size, longest, limit, stays_open, file))]
+    #[allow(clippy::too_many_arguments, reason = "called by name, from the package only")]
     fn new(
         py: Python<'_>,
         several: bool,
@@ -349,7 +350,7 @@ impl Lane {
         attempt: impl Fn(&mut Tx, Duration) -> Result<R, Refused> + Sync,
     ) -> PyResult<R> {
         let once = |time: Duration| {
-            let Some(mut tx) = sender.tx.lock_for(time) else { return None };
+            let mut tx = sender.tx.lock_for(time)?;
             match attempt(&mut tx, time) {
                 Err(Refused::By(ClaimError::Full | ClaimError::Busy)) => None,
                 Err(Refused::By(ClaimError::Closed)) if self.sides.stays_open() => None,

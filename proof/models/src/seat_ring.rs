@@ -327,7 +327,7 @@ fn slot_of_a_free_record() -> Exploration {
         assert!(first.try_push(&[0]).is_ok() && first.try_push(&[1]).is_ok());
         drop(rx.try_pop().expect("it is there"));
         let ((), mut second) = both(
-            move || drop(first.try_push(&[4; 200])),
+            move || _ = first.try_push(&[4; 200]),
             move || {
                 let _ = second.try_push(&[2; 256]);
                 second

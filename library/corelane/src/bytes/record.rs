@@ -271,8 +271,9 @@ impl<'a, C: Records, A> Record<'a, C, A> {
 }
 
 impl<A> Record<'_, crate::record_ring::Consumer, A> {
-    /// Moves behind the record without giving it back.
-    pub(crate) fn keep(self) -> crate::record_ring::Passed {
+    /// Moves behind the record without giving it back. Not stable.
+    #[doc(hidden)]
+    pub fn keep(self) -> crate::record_ring::Passed {
         let record = ManuallyDrop::new(self);
         // SAFETY: the record isn't used any more, so its borrow is free.
         let queue = unsafe { core::ptr::read(&raw const record.queue) };

@@ -450,15 +450,17 @@ impl Consumer {
         }
     }
 
-    /// Moves behind a record of `len` bytes at the place, and keeps it.
-    pub(crate) fn pass(&mut self, len: usize) -> Passed {
+    /// Moves behind a record of `len` bytes at the place, and keeps it. Not stable.
+    #[doc(hidden)]
+    pub fn pass(&mut self, len: usize) -> Passed {
         self.place = self.place.after(words(len), self.geometry.len);
         self.count = self.count.wrapping_add(1);
         Passed { position: self.place.position, count: self.count }
     }
 
     /// Gives back the records up to one that was passed, which is behind those that were given back.
-    pub(crate) fn give_back_passed(&mut self, Passed { position, count }: Passed) {
+    #[doc(hidden)]
+    pub fn give_back_passed(&mut self, Passed { position, count }: Passed) {
         self.end.header().popped.store(position, count);
         self.give_back(position);
     }

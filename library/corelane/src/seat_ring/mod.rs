@@ -43,7 +43,8 @@ use crate::queue::config::ConfigOption;
 use crate::queue::{CapacityError, Config, Info, Sides, TryPopError, handles};
 use crate::region::{End, Side, State as Shared, most_slots};
 use crate::spin::Retries;
-pub(crate) use state::SEATS;
+#[doc(hidden)]
+pub use state::SEATS;
 use state::{Next, Phase, State};
 
 /// Bytes and words of a line, the unit of room.
@@ -105,7 +106,8 @@ pub(crate) fn begin(words: &Words, geometry: Geometry, first: u64) {
 }
 
 /// The bytes for which a record of `len` bytes counts in the capacity.
-pub(crate) fn size_of_record(len: usize) -> usize {
+#[doc(hidden)]
+pub fn size_of_record(len: usize) -> usize {
     lines(len).max(LEAST).saturating_mul(LINE)
 }
 
@@ -222,8 +224,9 @@ impl<'a> Slot<'a> {
     }
 }
 
-/// The ring, as any handle sees it.
-pub(crate) struct Ring {
+/// The ring, as any handle sees it. Not stable.
+#[doc(hidden)]
+pub struct Ring {
     geometry: Geometry,
     seat: u16,
     end: End<Header>,
@@ -309,7 +312,7 @@ impl Ring {
     /// Makes what a dead handle has left usable again: the record that it was writing is dropped,
     /// and the records that it was reading are full again. Returns whether there were any. No other
     /// thread has or recovers this seat.
-    pub(crate) fn recover(&self, side: Side, seat: u16) -> bool {
+    pub fn recover(&self, side: Side, seat: u16) -> bool {
         let mut found = false;
         for i in 0..self.slots() {
             let (state, number) = self.seen(i);
@@ -366,7 +369,7 @@ impl Ring {
 
     /// Lets consumers look at full records behind which they look: a process that recovered them was
     /// killed then. Returns whether there were any.
-    pub(crate) fn find_forgotten(&self) -> bool {
+    pub fn find_forgotten(&self) -> bool {
         let (_, next) = self.next();
         let forgotten = (0..self.slots()).map(|i| self.seen(i)).filter(|(state, number)| {
             state.phase() == Some(Phase::Full) && is_before(*number, next)
@@ -375,7 +378,7 @@ impl Ring {
     }
 
     /// The seats of handles that use slots.
-    pub(crate) fn users(&self) -> impl Iterator<Item = (Side, u16)> + '_ {
+    pub fn users(&self) -> impl Iterator<Item = (Side, u16)> + '_ {
         (0..self.slots()).filter_map(|i| {
             let state = self.slot(i).state();
             let side = match state.phase()? {
@@ -435,13 +438,13 @@ impl Producer {
         let most = geometry.slots as u64;
         let ring = Ring { geometry, seat, end };
         ring.recover(Side::Producer, seat);
-        let Header { tail, head, free, .. } = ring.header();
+        let Header { tail, head, .. } = ring.header();
         // Relaxed, both: as far as they are out of date, the handle finds it when it looks.
         let (number, head) = (tail.load(Ordering::Relaxed), head.load(Ordering::Relaxed));
         let number = if is_before(number, head) { head } else { number };
-        // Acquire ↔ Release in `reclaim`: the records have been read.
-        let free = free.load(Ordering::Acquire);
-        Self { number, head, free, most, ring }
+        // It knows of no free slot yet.
+        let head = number.wrapping_sub(most);
+        Self { number, head, free: 0, most, ring }
     }
 
     /// Takes the slot of the next record, if there is a slot and room.
@@ -655,7 +658,7 @@ impl Claims for Producer {
 
     #[inline]
     fn allocate(&mut self, len: usize) -> Result<Allocated, ClaimError> {
-        let most = self.ring.geometry.longest;
+        let most = self.ring.geometry.max_len();
         if len > most {
             return Err(ClaimError::TooLarge { len, most });
         }
@@ -679,7 +682,7 @@ impl Claims for Producer {
     }
 
     fn max_len(&self) -> usize {
-        self.ring.geometry.longest
+        self.ring.geometry.max_len()
     }
 }
 

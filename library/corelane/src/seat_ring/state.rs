@@ -6,7 +6,7 @@ const SEAT: u32 = 16;
 const PHASE: u32 = u64::BITS - NUMBER - SEAT;
 
 /// Most handles of a side at a time.
-pub(crate) const SEATS: usize = 1 << SEAT;
+pub const SEATS: usize = 1 << SEAT;
 
 /// How far a record is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -57,6 +57,7 @@
 //! | `Lane` of [items](Item) of one type | [`line_ring`] | up to some hundred bytes, which are copied; best a few words |
 //! | `Lane` of byte records, `[u8]` | [`record_ring`] | records of different lengths, and large ones |
 //! | [`Lanes`] of items of one type | a ring for each producer | as a `Lane` of items, from several producers to several consumers |
+//! | [`Lanes`] of byte records, `[u8]` | one ring, whose slots name the handle that uses them | records of several processes for several, in one order |
 //! | [`Broadcast`] of items of one type | [`seq_ring`] | items that each receiving process gets, or counts as lost if the process is too slow: market data |
 //!
 //! # When a process dies
@@ -71,6 +72,7 @@
 //! | a record that was popped and not dropped | is popped again |
 //! | the other side | continues. A waiting thread notices within a second, and then finds the other side [closed](crate::Consumer::is_closed): pops get the items that are left. [`peer`](Consumer::peer) says whether the other side left or died, [`wait_for_peer`](Consumer::wait_for_peer) waits for the next one. Calls that don't wait never notice: call `peer` now and then |
 //! | `Lanes` | the next producer continues in the free lane with the lowest number. A side is closed when the last of its processes has left or is dead; [`has_peer`](ManyConsumer::has_peer) checks this. Only the item that a dead consumer had taken is lost with it |
+//! | `Lanes<[u8]>` | any handle that can't go on finds what a dead one has left, within a second: a record that was popped and not dropped is popped again, by any consumer; a claim is given up |
 //! | the memory | is freed when the last process that has the lane ends. No file is left |
 //!
 //! # Trust
@@ -83,8 +85,8 @@
 //!
 //! # Limits
 //!
-//! A `Lane` has one producer and one consumer, a `Broadcast` one producer. `Lanes` keep the order
-//! of each producer's items, and no order between producers. A child process that was forked, and
+//! A `Lane` has one producer and one consumer, a `Broadcast` one producer. `Lanes` of items
+//! keep the order of each producer's items, and no order between producers. A child process that was forked, and
 //! has not called `exec`, keeps the sides of its parent taken as long as it lives; it must not use
 //! or drop their handles, nor wait for lanes in tasks. Lanes need 64-bit Linux with `/proc`.
 
@@ -121,11 +123,11 @@ pub use error::Error;
 pub use listener::{Client, Listener, connect_pair, connect_pair_path};
 
 use crate::memory::Ordering;
+use crate::queue::CapacityError;
 use crate::region::shared::Mapping;
 pub use crate::region::shared::Side;
 use crate::wait::bell::Look;
 use crate::wait::sealed::{self, Rings};
-use crate::queue::CapacityError;
 use crate::wait::thread::Habit;
 use crate::{line_ring, record_ring, seq_ring, wait};
 use bells::{Link, Sleeps};
@@ -172,6 +174,27 @@ pub type Record<'a> = wait::bytes::Record<'a, record_ring::Consumer, Bells>;
 ///
 /// [`create`](Lane::create) makes them for 16 producers at a time,
 /// [`create_for_producers`](Lane::create_for_producers) for any number.
+///
+/// `Lanes<[u8]>` carry byte records of any length, as a `Lane<[u8]>`, in one ring for all processes:
+///
+/// ```
+/// use corelane::shm::Lanes;
+///
+/// let lanes = Lanes::<[u8]>::create(1 << 20)?;
+/// let (mut tx, mut rx) = (lanes.producer()?, lanes.consumer()?);
+/// // In other processes the same, as often as there are processes.
+/// let (mut other, mut worker) = (lanes.producer()?, lanes.consumer()?);
+/// tx.push(b"first").unwrap();
+/// other.push(b"second").unwrap();
+/// assert_eq!(*worker.pop().unwrap(), *b"first");
+/// assert_eq!(*rx.pop().unwrap(), *b"second");
+/// # Ok::<(), corelane::shm::Error>(())
+/// ```
+///
+/// Records come out in the order in which their claims were made. A claim that has not ended holds
+/// up the records behind it, and the oldest record that was not dropped holds up the room of all
+/// behind it. A record counts in the capacity as its length, rounded up to 64, and at least 128; at
+/// most 65,536 records fit.
 pub type Lanes<T> = Lane<Many<T>>;
 
 /// A sending side of [`Lanes`].

@@ -19,7 +19,7 @@ fn record(from: u32, number: u32) -> Vec<u8> {
     bytes
 }
 
-/// Who has made a whole record, and its number.
+/// The producer of a whole record, and the record's number.
 fn checked(bytes: &[u8]) -> (u32, u32) {
     let word = |at| u32::from_ne_bytes(bytes[at..at + 4].try_into().unwrap());
     let (from, number) = (word(0), word(4));

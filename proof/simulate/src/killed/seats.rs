@@ -12,7 +12,7 @@ use super::{Done, Killed, Trial, wait_for_death};
 use crate::trial::{Wrong, machine};
 
 /// Records of each producer.
-const RECORDS: u64 = 5;
+const RECORDS: u64 = 4;
 /// The seat of the handle that is killed.
 const SEAT: u16 = 0;
 

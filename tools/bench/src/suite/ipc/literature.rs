@@ -8,7 +8,8 @@ use corelane::list::pooled::MsqPool;
 use corelane::ring::{InOrder, Ring};
 use corelane::rings::pooled::LcrqPool;
 use corelane::shm::Lane;
-use corelane::shm::literature::{Bells, Consumer, Of, Placed, Producer};
+use corelane::shm::literature::{Consumer, Of, Placed, Producer};
+use corelane::shm::parts::SharedBells;
 use corelane::{Info, Queue, wait};
 
 use super::lane::{among, text};
@@ -18,14 +19,14 @@ use crate::catalogue::Entry;
 use crate::payload::{NO_POOL, Payload};
 use crate::suite::wait::Strategy;
 
-impl<P: corelane::Producer<Item: Payload>> Tx<1> for wait::Producer<P, Bells> {
+impl<P: corelane::Producer<Item: Payload>> Tx<1> for wait::Producer<P, SharedBells> {
     #[inline(always)]
     fn put(&mut self, number: u64) -> bool {
         self.push(Payload::make(NO_POOL, number)).is_ok()
     }
 }
 
-impl<C: corelane::Consumer<Item: Payload>> Rx<1> for wait::Consumer<C, Bells> {
+impl<C: corelane::Consumer<Item: Payload>> Rx<1> for wait::Consumer<C, SharedBells> {
     #[inline(always)]
     fn get(&mut self) -> Option<u64> {
         // SAFETY: the other process has made the item by `make`, and nothing is freed.
