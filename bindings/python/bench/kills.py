@@ -71,7 +71,17 @@ def run(name, make, kills, seed):
     several = not isinstance(lane, corelane.Lane)
     # All sides of these stay open while all processes of one happen to be dead.
     sent.put_nowait(None), got.put_nowait(None)
-    put, come, again, died, n = set(), {}, 0, 0, 0
+    # How many each sender has put, and how often each of its messages has come: a byte each.
+    put, come, died, n = {}, {}, 0, 0
+
+    def has_put(one):
+        put[one[0]] = one[1] + 1
+
+    def has_come(one):
+        times = come.setdefault(one[0], bytearray())
+        if len(times) <= one[1]:
+            times.extend(bytes(one[1] + 1000 - len(times)))
+        times[one[1]] += 1
 
     def start(side):
         copy = chance.random() < 0.5
@@ -81,11 +91,11 @@ def run(name, make, kills, seed):
         return process
 
     def collect(until=0.0):
-        nonlocal n, again
+        nonlocal n
         end = time.monotonic() + until
         while True:
             found = 0
-            for told, note in [(sent, put.add), (got, lambda one: come.update({one: come.get(one, 0) + 1}))]:
+            for told, note in [(sent, has_put), (got, has_come)]:
                 while True:
                     try:
                         many = told.get_many(block=False)
@@ -110,8 +120,8 @@ def run(name, make, kills, seed):
         died += side
         processes[at] = start(side)
         if kill % 10 == 9:
-            before, begin = len(come), time.monotonic()
-            while len(come) == before:
+            before, begin = n, time.monotonic()
+            while n == before:
                 assert time.monotonic() - begin < PATIENCE, f"{name}: nothing comes any more"
                 collect(0.01)
         if sys.stderr.isatty():
@@ -128,12 +138,16 @@ def run(name, make, kills, seed):
         process.kill()
         process.join()
     collect()
-    lost = put - come.keys()
-    again = sum(come.values()) - len(come)
+    lost = again = 0
+    for sender, many in put.items():
+        times = come.get(sender, bytearray())
+        times.extend(bytes(max(0, many - len(times))))
+        lost += times[:many].count(0)
+        again += sum(times) - (len(times) - times.count(0))
     # What a receiver had got and not told when it was killed is lost with it.
-    assert len(lost) <= died, f"{name}: {len(lost)} of {len(put)} messages are lost, {died} receivers died"
-    assert again <= died, f"{name}: {again} messages came again"
-    return len(put), len(lost), again, died
+    assert lost <= died, f"{name}: {lost} messages are lost, {died} receivers died"
+    assert again <= died, f"{name}: {again} messages came again, {died} receivers died"
+    return sum(put.values()), lost, again, died
 
 
 def main():
