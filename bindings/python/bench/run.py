@@ -1,5 +1,5 @@
 """Measures queues between processes, in turns: pip install faster-fifo numpy, and then
-python bench/run.py [--rounds N] [--tests stream,round-trip,batches] [--json FILE]."""
+python bench/run.py [--rounds N] [--tests stream,round-trip,batches] [--messages "100 B,frame"] [--json FILE]."""
 
 import argparse
 import itertools
@@ -42,9 +42,12 @@ def receive(peer, batch):
     while True:
         if batch:
             messages = peer.get_many()
-            n += len(messages)
-            if messages[-1] is None:
-                return n - 1
+            ends = sum(message is None for message in messages)
+            n += len(messages) - ends
+            if ends:
+                if ends > 1:  # those of other receivers
+                    peer.put_many([None] * (ends - 1))
+                return n
         elif peer.get() is None:
             return n
         else:
@@ -171,6 +174,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--tests", default="stream,batches,round-trip")
+    parser.add_argument("--messages", default=",".join(MESSAGES))
     parser.add_argument("--json", metavar="FILE")
     options = parser.parse_args()
     if options.rounds < 1:
@@ -178,7 +182,10 @@ def main():
     unknown = set(options.tests.split(",")) - {"stream", "batches", "round-trip"}
     if unknown:
         parser.error(f"--tests: no test {', '.join(unknown)}")
-    plan = list(cells(options.tests.split(",")))
+    messages = options.messages.split(",")
+    if not set(messages) <= MESSAGES.keys():
+        parser.error(f"--messages: some of {', '.join(MESSAGES)}")
+    plan = [cell for cell in cells(options.tests.split(",")) if cell[0][1] in messages]
     results = {key: [] for key, _, _ in plan}
     try:
         for round in range(options.rounds):
