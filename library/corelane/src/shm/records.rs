@@ -161,14 +161,14 @@ impl Rescue {
             let seat = all_seats()[side as usize].only(number.into());
             // Taken by a live process, or by one that recovers it just now. While this process has
             // the seat, no other one does.
-            if !seat.are_taken(self.link.file.as_fd())
-                && let Ok(Some(seat)) = seat.take(self.link.file.as_fd())
-            {
-                found |= ring.recover(side, number);
-                drop(seat);
-                // The last handle of the side may have left meanwhile, and found this seat taken.
-                found |= self.link.close_if_free(side).is_some();
+            if seat.are_taken(self.link.file.as_fd()) {
+                continue;
             }
+            let Ok(Some(seat)) = seat.take(self.link.file.as_fd()) else { continue };
+            found |= ring.recover(side, number);
+            drop(seat);
+            // The last handle of the side may have left meanwhile, and found this seat taken.
+            found |= self.link.close_if_free(side).is_some();
         }
         if found {
             self.sleepers.iter().for_each(Word::ring_for_all);
