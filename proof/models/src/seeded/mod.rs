@@ -18,6 +18,7 @@ mod ring;
 mod rings;
 mod rivals;
 mod scq;
+mod seat_ring;
 mod shared_block;
 mod steal;
 mod task;
@@ -107,6 +108,12 @@ pub fn seeded() -> Vec<Seeded> {
         bug: "takes a slot of the next lap by a late addition",
         sound: || added_in_the_next_lap(handles::of::<Laps<false>>, 1, 1),
         broken: || added_in_the_next_lap(handles::of::<Laps<true>>, 1, 1),
+    });
+    bugs.push(Seeded {
+        queue: "seatring",
+        bug: "lets consumers look at a record again without a trace",
+        sound: seat_ring::set_back::<false>,
+        broken: seat_ring::set_back::<true>,
     });
     bugs.push(Seeded {
         queue: "locked",
