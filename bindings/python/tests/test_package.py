@@ -26,7 +26,7 @@ def test_the_readme():
 
 def test_types():
     pytest.importorskip("mypy", reason="mypy is needed: pip install mypy")
-    package = Path(corelane.__file__).parent
+    package = HERE.parent / "python" / "corelane"
     files = [*package.glob("*.py"), *package.glob("*.pyi"), HERE / "typed.py"]
     command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", *map(str, files)]
     result = subprocess.run(command, capture_output=True, text=True, cwd=HERE)
