@@ -378,7 +378,7 @@ impl Lane {
             (self.sender(py)?, head.len().saturating_add(len).saturating_add(tail.len()));
         let attempt = |tx: &mut Tx, time| {
             let (claimed, start) = tx.claim(all, time)?;
-            // SAFETY: so many bytes are claimed.
+            // SAFETY: the claim has room for all of `head`, `len` bytes and `tail`.
             unsafe {
                 start.copy_from_nonoverlapping(head.as_ptr(), head.len());
                 let behind = start.add(head.len() + len);

@@ -50,7 +50,7 @@ fn push(tx: &mut Producer, numbers: std::ops::Range<u64>) -> u64 {
     numbers.take_while(push).count() as u64
 }
 
-/// Looks so many times, and returns the numbers of the records.
+/// Looks `looks` times, and returns the numbers of the records.
 fn look(rx: &mut Consumer, looks: u64) -> Vec<u64> {
     (0..looks).filter_map(|_| rx.try_pop().ok().map(|record| number(&record))).collect()
 }

@@ -179,8 +179,7 @@ impl Place {
         Self { line: (packed >> 32) as u32, lines: packed as u32 }
     }
 
-    /// The place of a record of so many lines behind this one, which ends at `end`, and the end of
-    /// that record.
+    /// The place and the end of the next record, which has `lines` lines. This record ends at `end`.
     fn next(self, end: u64, lines: usize, geometry: Geometry) -> (Self, u64) {
         let behind = self.line as usize + self.lines as usize;
         let left = geometry.lines.saturating_sub(behind);
@@ -248,8 +247,8 @@ impl Ring {
         self.geometry.slots as u64
     }
 
-    /// Where a record of so many lines would be that has number `number`, and its end. `None` while
-    /// this thread doesn't see where the record before it is.
+    /// The place and the end of record `number`, which has `lines` lines. `None` while this thread
+    /// doesn't see where the record before it is.
     #[inline]
     fn behind(&self, number: u64, lines: usize) -> Option<(Place, u64)> {
         let before = self.slot(number.wrapping_sub(1));
@@ -356,8 +355,8 @@ impl Ring {
                 return;
             }
             let to = if is_before(number, at) { number } else { at };
-            // Release ↔ Acquire in `next` and `take`: the record is full. Relaxed where it fails: it is tried
-            // again.
+            // Release ↔ Acquire in `next` and `take`: the record is full. Relaxed where it fails:
+            // it is tried again.
             let (new, order) = (next.set_back(to).0, Ordering::Release);
             match self.header().next.compare_exchange(next.0, new, order, Ordering::Relaxed) {
                 Ok(_) => return,
@@ -542,7 +541,7 @@ impl Producer {
         self.try_claim(bytes.len()).map(|claim| claim.commit_copy(bytes))
     }
 
-    /// The ring takes at most so many records from this handle.
+    /// This handle finds the ring full when `records` records are inside.
     #[doc(hidden)]
     pub fn limit(&mut self, records: usize) {
         self.most = self.ring.slots().min(records.max(1) as u64);

@@ -283,7 +283,7 @@ unsafe impl Records for Reader {
 }
 
 impl ManyRecordProducer {
-    /// From now on this handle finds the lane full if so many records are inside.
+    /// From now on this handle finds the lane full when `records` records are inside.
     #[must_use]
     pub fn limit(mut self, records: usize) -> Self {
         self.queue.queue.limit(records);
