@@ -2,10 +2,12 @@
 
 import contextlib
 import ctypes
+import functools
 import itertools
 import multiprocessing
 import os
 import pickle
+import queue
 import time
 from multiprocessing import shared_memory
 
@@ -25,12 +27,8 @@ class Standard:
 
     def __init__(self, make):
         self.queue = make()
-
-    def put(self, obj):
-        self.queue.put(obj)
-
-    def get(self):
-        return self.queue.get()
+        # Without a call in between, as a user's program.
+        self.put, self.get = self.queue.put, self.queue.get
 
     def put_many(self, objs):
         self.queue.put_many(objs)
@@ -40,7 +38,7 @@ class Standard:
 
 
 class FasterFifo(Standard):
-    """Its calls have timeouts of ten seconds if none is given."""
+    """Its calls have timeouts of ten seconds if none is given, and a receiver that another one forestalls gets `Empty` at once."""
 
     many = True
 
@@ -48,18 +46,24 @@ class FasterFifo(Standard):
         import faster_fifo
 
         super().__init__(lambda: faster_fifo.Queue(max_size_bytes=size))
-
-    def put(self, obj):
-        self.queue.put(obj, timeout=1000)
+        self.put = functools.partial(self.queue.put, timeout=1000)
 
     def get(self):
-        return self.queue.get(timeout=1000)
+        while True:
+            try:
+                return self.queue.get(timeout=1000)
+            except queue.Empty:
+                pass
 
     def put_many(self, objs):
         self.queue.put_many(objs, timeout=1000)
 
     def get_many(self):
-        return self.queue.get_many(timeout=1000)
+        while True:
+            try:
+                return self.queue.get_many(timeout=1000)
+            except queue.Empty:
+                pass
 
 
 class Corelane(Standard):
@@ -70,29 +74,23 @@ class Corelane(Standard):
         self.shapes, self.in_place = shapes, in_place
         if in_place:
             self.sizes = ("frame",)
+            self.put = self.put_in_place
+            self.get = functools.partial(self.queue.get, copy=False)
 
-    def put(self, obj):
-        if self.in_place and obj is not None:
+    def put_in_place(self, obj):
+        if obj is None:
+            self.queue.put(obj)
+        else:
             # The camera writes into the lane. Here its picture is there already.
             self.queue.claim_array(obj.shape, obj.dtype).commit()
-        else:
-            self.queue.put(obj)
-
-    def get(self):
-        return self.queue.get(copy=not self.in_place)
 
 
 class Pipe(Standard):
     shapes = ("1x1",)
 
     def __init__(self):
-        self.reader, self.writer = CONTEXT.Pipe(duplex=False)
-
-    def put(self, obj):
-        self.writer.send(obj)
-
-    def get(self):
-        return self.reader.recv()
+        reader, writer = CONTEXT.Pipe(duplex=False)
+        self.put, self.get = writer.send, reader.recv
 
 
 class ByHand(Standard):

@@ -2,6 +2,7 @@
 python bench/run.py [--rounds N] [--tests stream,round-trip,batches] [--messages "100 B,frame"] [--json FILE]."""
 
 import argparse
+import contextlib
 import itertools
 import json
 import platform
@@ -18,7 +19,7 @@ MESSAGES = {
     "frame": numpy.zeros((1080, 1920, 3), "u1"),
 }
 LONGEST = {"100 B": 1 << 12, "1 KiB": 1 << 13, "frame": 7 << 20}
-COUNT = {"100 B": 40_000, "1 KiB": 20_000, "frame": 100}
+COUNT = {"100 B": 200_000, "1 KiB": 100_000, "frame": 100}
 BATCH = 100
 
 
@@ -31,16 +32,17 @@ def send(peer, message, n, batch, begun):
         for _ in range(n // batch):
             peer.put_many(messages)
     else:
+        put = peer.put
         for _ in range(n):
-            peer.put(message)
+            put(message)
     return begin
 
 
 def receive(peer, batch):
-    """One of the receivers: until None."""
+    """One of the receivers: until None, or until all senders have gone, of queues that tell."""
     n = 0
-    while True:
-        if batch:
+    with contextlib.suppress(EOFError):
+        while batch:
             messages = peer.get_many()
             ends = sum(message is None for message in messages)
             n += len(messages) - ends
@@ -48,10 +50,10 @@ def receive(peer, batch):
                 if ends > 1:  # those of other receivers
                     peer.put_many([None] * (ends - 1))
                 return n
-        elif peer.get() is None:
-            return n
-        else:
+        get = peer.get
+        while get() is not None:
             n += 1
+    return n
 
 
 def sender(peer, message, n, batch, begun, told):
@@ -66,7 +68,7 @@ def receiver(peer, batch, told):
 def stream(peer, message, n, shape, batch=0):
     """Seconds a message, from the first start to the last end."""
     senders, receivers = map(int, shape.split("x"))
-    told, begun = CONTEXT.SimpleQueue(), CONTEXT.Event()
+    told, begun = CONTEXT.Queue(), CONTEXT.Event()
     each = n // senders
     processes = [
         CONTEXT.Process(target=receiver, args=(peer, batch, told)) for _ in range(receivers)
@@ -85,13 +87,14 @@ def stream(peer, message, n, shape, batch=0):
     begun.set()
     heard = []
     if senders > 1 or receivers > 1:
+        for _ in sending:
+            heard.append(told.get(timeout=60))
         for process in sending:
-            heard.append(told.get())
-            process.join()
+            process.join()  # `multiprocessing.Queue` sends until then
         for _ in range(receivers):
             peer.put_many([None]) if batch else peer.put(None)
     while len(heard) < len(processes) + len(sending):
-        heard.append(told.get())
+        heard.append(told.get(timeout=60))
     for process in processes + sending:
         process.join()
     got = sum(message[2] for message in heard if message[0] == "end")

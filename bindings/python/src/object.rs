@@ -9,6 +9,7 @@ use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyMemoryView, PyString};
+use std::cell::Cell;
 use std::sync::Arc;
 
 use crate::lent::Lent;
@@ -26,6 +27,8 @@ pub(crate) enum Form {
 const WORD: usize = 8;
 /// Alignment of buffers.
 const LINE: usize = 64;
+/// A pickle in a record of up to so many bytes is copied: that takes less time than to lend it.
+const SHORT: usize = 4096;
 
 /// What the last part of a record is.
 const PICKLE: u8 = 0;
@@ -86,20 +89,20 @@ impl<'py> Message<'py> {
             return Self::of(head(TEXT, &[]), Vec::new(), Body::Text(text.clone()));
         }
         let py = object.py();
-        let pickled = PyList::empty(py);
         let dumps = function(py, &DUMPS, "dumps")?;
-        let options = PyDict::new(py);
-        options.set_item(
-            pyo3::intern!(py, "buffer_callback"),
-            pickled.getattr(pyo3::intern!(py, "append"))?,
-        )?;
-        let pickle = dumps.call((object, 5), Some(&options))?.cast_into::<PyBytes>()?;
-        let buffers = pickled
+        let aside = Aside::take(py)?;
+        let pickle = dumps.call((object, 5), Some(aside.options.bind(py)))?;
+        let set_aside = aside.set_aside.bind(py);
+        if set_aside.is_empty() {
+            aside.keep();
+            return Self::of(head(PICKLE, &[]), Vec::new(), Body::Bytes(pickle.cast_into()?));
+        }
+        let buffers = set_aside
             .iter()
             .map(|buffer| contiguous(&buffer.call_method0(pyo3::intern!(py, "raw"))?))
             .collect::<PyResult<Vec<_>>>()?;
         let lens: Vec<_> = buffers.iter().map(|buffer| buffer.len_bytes()).collect();
-        Self::of(head(PICKLE, &lens), buffers, Body::Bytes(pickle))
+        Self::of(head(PICKLE, &lens), buffers, Body::Bytes(pickle.cast_into()?))
     }
 
     fn of(head: Vec<u8>, buffers: Vec<PyUntypedBuffer>, body: Body<'py>) -> PyResult<Self> {
@@ -162,8 +165,40 @@ impl Parts<'_> {
 
 fn head(kind: u8, lens: &[usize]) -> Vec<u8> {
     let first = u64::from(kind) | (lens.len() as u64) << 32;
-    let words = std::iter::once(first).chain(lens.iter().map(|&len| len as u64));
-    words.flat_map(u64::to_ne_bytes).collect()
+    let mut words = Vec::with_capacity(WORD + WORD * lens.len());
+    words.extend(first.to_ne_bytes());
+    words.extend(lens.iter().flat_map(|&len| (len as u64).to_ne_bytes()));
+    words
+}
+
+/// Where `pickle.dumps` leaves the buffers that are not in the pickle.
+struct Aside {
+    set_aside: Py<PyList>,
+    /// The arguments that tell it.
+    options: Py<PyDict>,
+}
+
+thread_local! {
+    /// For the next message of this thread: to make one takes as long as to send a short message.
+    static UNUSED: Cell<Option<Aside>> = const { Cell::new(None) };
+}
+
+impl Aside {
+    /// Not one that is in use further out: an object may send another one while it is pickled.
+    fn take(py: Python<'_>) -> PyResult<Self> {
+        if let Some(unused) = UNUSED.take() {
+            return Ok(unused);
+        }
+        let (set_aside, options) = (PyList::empty(py), PyDict::new(py));
+        let append = set_aside.getattr(pyo3::intern!(py, "append"))?;
+        options.set_item(pyo3::intern!(py, "buffer_callback"), append)?;
+        Ok(Self { set_aside: set_aside.unbind(), options: options.unbind() })
+    }
+
+    /// For the next message: nothing is in it.
+    fn keep(self) {
+        UNUSED.set(Some(self));
+    }
 }
 
 /// The first words of a message of bytes.
@@ -231,6 +266,11 @@ pub(crate) fn object<'py>(
         PICKLE => {}
         _ => return Err(damaged()),
     }
+    let loads = function(py, &LOADS, "loads")?;
+    if count == 0 && bytes.len() <= SHORT {
+        let pickle = PyBytes::new(py, &bytes[WORD..]);
+        return loads.call1((pickle,)); // then the record is given back
+    }
     let held = Arc::new(held);
     let bytes = held.bytes();
     let (mut at, buffers) = (WORD + WORD.saturating_mul(count), PyList::empty(py));
@@ -248,7 +288,6 @@ pub(crate) fn object<'py>(
     if at > bytes.len() {
         return Err(damaged());
     }
-    let loads = function(py, &LOADS, "loads")?;
     let pickle = Lent::new(py, &held, at, bytes.len() - at)?;
     if count == 0 {
         return loads.call1((pickle,));

@@ -31,6 +31,11 @@ pub trait Claims {
     fn capacity(&self) -> usize;
     fn is_closed(&self) -> bool;
     fn max_len(&self) -> usize;
+
+    /// Most records of `len` bytes that the queue has room for, or a little more.
+    fn most_records(&self, len: usize) -> usize {
+        self.capacity() / len.max(1)
+    }
 }
 
 /// Room for a record.

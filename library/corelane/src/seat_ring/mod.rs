@@ -683,6 +683,10 @@ impl Claims for Producer {
     fn max_len(&self) -> usize {
         self.ring.geometry.max_len()
     }
+
+    fn most_records(&self, len: usize) -> usize {
+        (self.capacity() / size_of_record(len)).min(self.most as usize)
+    }
 }
 
 // SAFETY: `take` has found these lines free, and the slot is this handle's. All bytes of the ring

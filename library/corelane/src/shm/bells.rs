@@ -34,6 +34,13 @@ pub(super) const UNFENCED: Duration = Duration::from_millis(1);
 /// The longest of these times.
 pub(super) const LAST_LOOK: Duration = Duration::from_secs(1);
 
+/// How long a producer sleeps before each look for room in a long queue. The system adds some 50
+/// microseconds to each.
+const NAPS: [Duration; 4] = {
+    let micros = Duration::from_micros;
+    [micros(50), micros(100), micros(200), micros(400)]
+};
+
 /// A lane, as one process sees it.
 #[derive(Debug)]
 pub struct Link {
@@ -289,7 +296,7 @@ impl Bell {
     }
 
     /// Sleeps until the word changes, for at most `time`.
-    fn nap(&self, sleeper: Sleeper, time: Duration) {
+    fn sleep_at_word(&self, sleeper: Sleeper, time: Duration) {
         let time = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() };
         // Also ends without a wake-up: then the caller looks again.
         let _ = futex::wait(self.word(), futex::Flags::empty(), sleeper.word, Some(&time));
@@ -364,7 +371,7 @@ impl Rings for Bell {
                     let time = self.look_after_peer();
                     let time = if sleeper.is_fenced { time } else { time.min(UNFENCED) };
                     let left = until.map(|until| until.saturating_duration_since(begin));
-                    self.nap(sleeper, left.map_or(time, |left| left.min(time)));
+                    self.sleep_at_word(sleeper, left.map_or(time, |left| left.min(time)));
                     waits.sleeps += 1;
                     waits.asleep += begin.elapsed();
                 }
@@ -376,6 +383,24 @@ impl Rings for Bell {
         if sleeper.leave(self.word()) && self.word.wakes == ONE {
             // For another sleeper.
             self.ring();
+        }
+        None
+    }
+
+    fn nap<R>(&self, until: Option<Instant>, mut look: impl FnMut() -> Look<R>) -> Option<R> {
+        // One that sleeps alone is woken rarely: the other side doesn't ring for it again.
+        if self.word.wakes != ONE {
+            return None;
+        }
+        for time in NAPS {
+            if is_over(until) {
+                break;
+            }
+            std::thread::sleep(time);
+            if let Look::Done(found) = look() {
+                self.is_answered();
+                return Some(found);
+            }
         }
         None
     }

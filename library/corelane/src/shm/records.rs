@@ -232,6 +232,10 @@ impl Claims for Claimer {
     fn max_len(&self) -> usize {
         self.queue.max_len()
     }
+
+    fn most_records(&self, len: usize) -> usize {
+        self.queue.most_records(len)
+    }
 }
 
 /// A consumer that recovers what dead processes have left.

@@ -65,6 +65,9 @@ pub struct Consumer<C = bytes::Consumer, B = Local> {
     pub(crate) bells: B,
 }
 
+/// A queue with room for as many records lasts longer than some naps of its producers.
+const MANY: usize = 4096;
+
 impl<P: Claims, B: Bells> Producer<P, B> {
     /// Claims room for a record of `len` bytes: see [`bytes::Producer::try_claim`]. Waits while
     /// there is none.
@@ -131,11 +134,15 @@ impl<P: Claims, B: Bells> Producer<P, B> {
         let Self { queue, habit, bells } = self;
         // Each call that makes room rings the bell, so there is no need to look again soon when the
         // queue is busy.
-        let look = || match allocate(queue, len, bells) {
+        // Producers of a full queue get room record by record. To wake one for each costs more than
+        // the records do, so they look from time to time before they sleep.
+        let naps = queue.most_records(len) >= MANY;
+        let mut look = || match allocate(queue, len, bells) {
             Err(ClaimError::Full | ClaimError::Busy) => Look::NotYet,
             done => Look::Done(done),
         };
-        let waited = habit.wait(bells.room(), until, look);
+        let waited = naps.then(|| bells.room().nap(until, &mut look)).flatten();
+        let waited = waited.or_else(|| habit.wait(bells.room(), until, look));
         if B::HAS_SEVERAL {
             // One call of `ring` may be for room for several producers.
             bells.room().ring_and_catch();

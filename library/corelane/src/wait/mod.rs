@@ -176,6 +176,13 @@ pub(crate) mod sealed {
             look: impl FnMut() -> Look<R>,
         ) -> Option<R>;
 
+        /// Looks a few times, with a short sleep before each, from which nothing wakes the thread.
+        /// `None` also if this bell has no such sleeps.
+        #[inline]
+        fn nap<R>(&self, _: Option<Instant>, _: impl FnMut() -> Look<R>) -> Option<R> {
+            None
+        }
+
         /// Called now and then by a thread that doesn't sleep and looks again and again.
         #[inline]
         fn check(&self) {}
