@@ -66,7 +66,7 @@ pub struct Consumer<C = bytes::Consumer, B = Local> {
 }
 
 /// A queue with room for as many records lasts longer than some naps of its producers.
-const MANY: usize = 4096;
+const MANY: usize = 512;
 
 impl<P: Claims, B: Bells> Producer<P, B> {
     /// Claims room for a record of `len` bytes: see [`bytes::Producer::try_claim`]. Waits while
