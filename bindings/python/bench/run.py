@@ -1,5 +1,5 @@
-"""Measures queues between processes, in turns: pip install faster-fifo numpy, and then
-python bench/run.py [--rounds N] [--tests stream,round-trip,batches] [--messages "100 B,frame"] [--json FILE]."""
+"""Measures queues between processes, in turns: pip install faster-fifo iceoryx2 numpy, and then
+python bench/run.py [--rounds N] [--tests stream,round-trip,batches] [--messages "100 B,frame"] [--json FILE] [--markdown]."""
 
 import argparse
 import contextlib
@@ -179,6 +179,7 @@ def main():
     parser.add_argument("--tests", default="stream,batches,round-trip")
     parser.add_argument("--messages", default=",".join(MESSAGES))
     parser.add_argument("--json", metavar="FILE")
+    parser.add_argument("--markdown", action="store_true", help="the medians as one table")
     options = parser.parse_args()
     if options.rounds < 1:
         parser.error("--rounds: at least 1")
@@ -199,7 +200,7 @@ def main():
     except KeyboardInterrupt:
         pass
     show_progress("")
-    show(results)
+    show_markdown(results) if options.markdown else show(results)
     if options.json:
         with open(options.json, "w") as file:
             rows = [
@@ -226,6 +227,18 @@ def show(results):
                 assert statistics.median(times) == middle
                 print(f"  {key[2]:24} {middle:12,.0f}   {low:12,.0f} {high:12,.0f}")
         print()
+
+
+def show_markdown(results):
+    """Medians in microseconds: a row for each test, a column for each queue."""
+    queues = list(dict.fromkeys(name for _, _, name in results))
+    print("| us |", " | ".join(queues), "|")
+    print("|---" * (1 + len(queues)) + "|")
+    for test, size in dict.fromkeys(key[:2] for key in results):
+        measured = [results.get((test, size, name)) for name in queues]
+        medians = [statistics.median(times) * 1e6 if times else None for times in measured]
+        cells = ["" if us is None else f"{us:.3g}" if us < 100 else f"{us:,.0f}" for us in medians]
+        print(f"| {test}, {size} |", " | ".join(cells), "|")
 
 
 if __name__ == "__main__":
