@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from queue import Empty, Full
 from typing import TYPE_CHECKING, Any
 
+from ._calls import Calls, duplicate
 from ._corelane import Items as _Items
 from ._errors import Closed
-from ._lanes import describe, duplicate
 from ._wait import Waiters
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ def _alignment(dtype: numpy.dtype[Any]) -> int:
     return dtype.alignment
 
 
-class ItemLane(_Items):
+class ItemLane(Calls, _Items):
     """A queue of items of one type from one process to one other, of which any may be killed.
 
     An item is a number or a numpy record without padding, of at most 1024 bytes. `capacity` is the
@@ -57,8 +56,6 @@ class ItemLane(_Items):
     _shape = "one"
     _dtype: numpy.dtype[Any]
     _named: str
-    _messages: Waiters
-    _room: Waiters
 
     def __new__(
         cls, dtype: DTypeLike, capacity: int = 1024, *, name: str | None = None, producers: int = 0
@@ -141,22 +138,6 @@ class ItemLane(_Items):
 
         return numpy.frombuffer(self.get_items(most, block, timeout), self._dtype)
 
-    async def get_async(self) -> Any:
-        """As get, in a task of asyncio. A task that is cancelled has got nothing."""
-        while True:
-            try:
-                return self.get_nowait()
-            except Empty:
-                await self._messages.readable(self.ready_fd())
-
-    async def put_async(self, item: Any) -> None:
-        """As put, in a task of asyncio. A task that is cancelled has put nothing."""
-        while True:
-            try:
-                return self.put_nowait(item)
-            except Full:
-                await self._room.readable(self.room_fd())
-
     def __iter__(self) -> Iterator[Any]:
         """The items, until all senders have gone."""
         while True:
@@ -166,23 +147,8 @@ class ItemLane(_Items):
                 return
             yield from items
 
-    def empty(self) -> bool:
-        """Whether no item waits, about."""
-        return self.qsize() == 0
-
-    def close(self) -> None:
-        """Give back the sides that this process has."""
-        self.close_sender()
-        self.close_receiver()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def __repr__(self) -> str:
-        return describe(self, self._named, "items")
+        return self._describe(self._named, "items")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopen, (type(self), duplicate(self.fileno()), self._dtype, self._named)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from queue import Empty, Full
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from ._calls import Calls, duplicate
 from ._corelane import Lane as _Lane
-from ._errors import Closed
 from ._wait import Waiters
 
 if TYPE_CHECKING:
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
 _MIB = 1 << 20
 
 
-class Messages(_Lane):
+class Messages(Calls, _Lane):
     """What lanes of messages have in common."""
 
     _several = False
@@ -68,8 +66,6 @@ class Messages(_Lane):
         return lane
 
     _stays_open = False
-    _messages: Waiters
-    _room: Waiters
 
     @classmethod
     def open(cls, descriptor: int, *, of: type = object) -> Self:
@@ -85,44 +81,6 @@ class Messages(_Lane):
         if size is None:
             raise ValueError("this process has no side of the lane yet: put or get first")
         return size
-
-    def empty(self) -> bool:
-        """Whether no message waits, about."""
-        return self.qsize() == 0
-
-    async def get_async(self, *, copy: bool = True) -> Any:
-        """As get, in a task of asyncio. A task that is cancelled has got nothing."""
-        while True:
-            try:
-                return self.get_nowait(copy=copy)
-            except Empty:
-                await self._messages.readable(self.ready_fd())
-
-    async def put_async(self, obj: object) -> None:
-        """As put, in a task of asyncio. A task that is cancelled has put nothing."""
-        while True:
-            try:
-                return self.put_nowait(obj)
-            except Full:
-                await self._room.readable(self.room_fd())
-
-    def __iter__(self) -> Iterator[Any]:
-        """The messages, until all senders have gone."""
-        while True:
-            try:
-                message = self.get()
-            except Closed:
-                return
-            yield message
-
-    async def __aiter__(self) -> Any:
-        """As the iterator, in a task of asyncio."""
-        while True:
-            try:
-                message = await self.get_async()
-            except Closed:
-                return
-            yield message
 
     def claim_array(
         self,
@@ -143,39 +101,11 @@ class Messages(_Lane):
         """
         return ArrayClaim(self, shape, dtype, block, timeout)
 
-    def close(self) -> None:
-        """Give back the sides that this process has."""
-        self.close_sender()
-        self.close_receiver()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def __repr__(self) -> str:
-        return describe(self, "objects" if self._of is object else "bytes", "messages")
+        return self._describe("objects" if self._of is object else "bytes", "messages")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopen, (type(self), duplicate(self.fileno()), self._of, self._limit)
-
-
-def describe(lane: Any, of: str, what: str) -> str:
-    """What a lane says of itself."""
-    sends, receives = lane.sides()
-    words = [f"<corelane.{type(lane).__name__} of {of}"]
-    if sends or receives:
-        sides = " and ".join(["sends"] * sends + ["receives"] * receives)
-        words += [f": {lane.qsize()} {what}, this process {sides}, the other side: {lane.peer()}"]
-    return "".join(words) + ">"
-
-
-def duplicate(descriptor: int) -> Any:
-    """A descriptor for a process that is being started, or one that gets it through a pipe."""
-    from multiprocessing.reduction import DupFd
-
-    return DupFd(descriptor)
 
 
 def _reopen(cls: type[Messages], descriptor: Any, of: type, limit: int) -> Messages:

@@ -14,7 +14,8 @@ from queue import Empty, Full
 from typing import TYPE_CHECKING, Any
 
 from ._corelane import Tally
-from ._lanes import Messages, duplicate
+from ._calls import duplicate
+from ._lanes import Messages
 
 if TYPE_CHECKING:
     from typing_extensions import Self
