@@ -1,0 +1,3 @@
+//! Lanes between machines.
+
+mod protocol;

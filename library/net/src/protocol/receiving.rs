@@ -1,0 +1,306 @@
+//! The state of a receiver.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::{Data, Id, Other, Packet, Status, Terms, Times};
+
+/// Earlier senders that a receiver remembers.
+const EARLIER: usize = 1024;
+
+/// A receiver: what it has from its sender, and what its program has taken.
+#[derive(Debug)]
+pub(crate) struct Receiving {
+    id: Id,
+    terms: Terms,
+    times: Times,
+    /// Most items that are delivered and not taken.
+    window: u64,
+    /// Whether a gap is an error of the link, and is filled.
+    fills: bool,
+    sender: Option<Bound>,
+    /// Senders that were bound before, and what was expected of each: packets of theirs may still come, and they may live.
+    earlier: VecDeque<(Id, u64)>,
+    /// Items that were delivered to the program, and those of them that it has taken, of all senders.
+    delivered: u64,
+    taken: u64,
+    /// Items that never came.
+    lost: u64,
+    offer: (Duration, Duration),
+    replies: VecDeque<Packet>,
+    refused_since: Option<Duration>,
+    differs: Option<Terms>,
+    is_closed: bool,
+}
+
+/// The sender that a receiver is bound to, or was bound to last.
+#[derive(Debug)]
+struct Bound {
+    other: Other,
+    base: u64,
+    expected: u64,
+    /// The number of items in all, when it is known.
+    end: Option<u64>,
+    has_gap: bool,
+    /// The sender waits for a status.
+    asks: bool,
+    /// What it was told last, and when.
+    told: (u64, u64),
+    told_at: Duration,
+    /// Nothing was heard for too long, or all was taken: another sender may come.
+    is_gone: bool,
+}
+
+/// Why nothing more comes from a sender.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Gone {
+    /// It has ended, and all that it sent was delivered.
+    Ended,
+    /// Nothing is heard of it.
+    Died,
+}
+
+impl Receiving {
+    pub(crate) fn new(id: Id, terms: Terms, times: Times, window: u64, fills: bool) -> Self {
+        Self {
+            id,
+            terms,
+            times,
+            window,
+            fills,
+            sender: None,
+            earlier: VecDeque::new(),
+            delivered: 0,
+            taken: 0,
+            lost: 0,
+            offer: (Duration::ZERO, times.again),
+            replies: VecDeque::new(),
+            refused_since: None,
+            differs: None,
+            is_closed: false,
+        }
+    }
+
+    /// Items that never came.
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// Whether another receiver has had this one's place for longer than a dead one could.
+    pub(crate) fn is_refused(&self, now: Duration) -> bool {
+        self.refused_since.is_some_and(|since| now - since > 2 * self.times.patience)
+    }
+
+    /// What a sender has that doesn't agree with this receiver.
+    pub(crate) fn differs(&self) -> Option<Terms> {
+        self.differs
+    }
+
+    /// Why nothing more comes, until the next sender does.
+    pub(crate) fn gone(&self) -> Option<Gone> {
+        let sender = self.sender.as_ref()?;
+        match sender.end {
+            Some(end) if sender.expected == end => Some(Gone::Ended),
+            _ if sender.is_gone => Some(Gone::Died),
+            _ => None,
+        }
+    }
+
+    /// The number of the sender's items up to which the program has taken all.
+    fn taken_of(&self, sender: &Bound) -> u64 {
+        // Items of an earlier sender may be among those that are not taken.
+        sender.expected.saturating_sub(self.delivered - self.taken).max(sender.base)
+    }
+
+    /// The program has taken so many items in all. Returns whether the sender should be told.
+    pub(crate) fn on_taken(&mut self, taken: u64) {
+        self.taken = taken;
+    }
+
+    /// The program takes no more.
+    pub(crate) fn close(&mut self) {
+        self.is_closed = true;
+        if let Some(sender) = &mut self.sender {
+            sender.asks = true;
+        }
+    }
+
+    /// Returns items that are new, and the number of those at their beginning that are not.
+    pub(crate) fn on_packet(&mut self, packet: Packet, now: Duration) -> Option<(Data, u32)> {
+        match packet {
+            Packet::Seek { terms, .. } if terms != self.terms => self.differs = Some(terms),
+            Packet::Seek { sender, .. } => self.sought(sender, now),
+            Packet::Data(data) if data.receiver == self.id => return self.on_data(data, now),
+            Packet::Refused { to } if to == self.id => {
+                self.refused_since.get_or_insert(now);
+            }
+            _ => {}
+        }
+        None
+    }
+
+    fn is_free(&self, now: Duration) -> bool {
+        self.sender
+            .as_ref()
+            .is_none_or(|sender| sender.is_gone || sender.other.is_dead(now, self.times))
+    }
+
+    fn sought(&mut self, id: Id, now: Duration) {
+        let is_own = self.sender.as_ref().is_some_and(|sender| sender.other.id == id);
+        if is_own || self.is_free(now) {
+            self.replies.push_back(self.offer());
+        } else {
+            self.replies.push_back(Packet::Refused { to: id });
+        }
+    }
+
+    fn offer(&self) -> Packet {
+        Packet::Offer { receiver: self.id, terms: self.terms }
+    }
+
+    fn on_data(&mut self, data: Data, now: Duration) -> Option<(Data, u32)> {
+        if data.terms != self.terms {
+            self.differs = Some(data.terms);
+            return None;
+        }
+        let is_own = self.sender.as_ref().is_some_and(|sender| sender.other.id == data.sender);
+        if !is_own {
+            if !self.is_free(now) {
+                self.replies.push_back(Packet::Refused { to: data.sender });
+                return None;
+            }
+            let expected = self.expected_of(data.sender).unwrap_or(data.base);
+            self.sender = Some(Bound {
+                other: Other { id: data.sender, heard: now },
+                base: data.base,
+                expected,
+                end: None,
+                has_gap: false,
+                asks: true,
+                told: (0, 0),
+                told_at: now,
+                is_gone: false,
+            });
+        }
+        self.refused_since = None;
+        let window = self.window;
+        let untaken = self.delivered - self.taken;
+        let sender = self.sender.as_mut()?;
+        sender.other.heard = now;
+        sender.is_gone = false;
+        sender.asks |= data.asks;
+        let end = data.first + u64::from(data.count);
+        if data.first > sender.expected {
+            if self.fills {
+                sender.has_gap = true;
+                sender.asks = true;
+                return None;
+            }
+            self.lost += data.first - sender.expected;
+            sender.expected = data.first;
+        }
+        if end <= sender.expected {
+            if data.is_last && end == sender.expected {
+                sender.end = Some(end);
+            }
+            return None;
+        }
+        let known = (sender.expected - data.first) as u32;
+        let new = u64::from(data.count - known);
+        if untaken + new > window {
+            // Those of an earlier sender are still here. It comes again.
+            return None;
+        }
+        sender.has_gap = false;
+        sender.expected = end;
+        if data.is_last {
+            sender.end = Some(end);
+        }
+        self.delivered += new;
+        Some((data, known))
+    }
+
+    /// What is expected of a sender that was bound before. The one that is bound now joins these.
+    fn expected_of(&mut self, id: Id) -> Option<u64> {
+        if let Some(sender) = self.sender.take() {
+            self.earlier.push_back((sender.other.id, sender.expected));
+            if self.earlier.len() > EARLIER {
+                self.earlier.pop_front();
+            }
+        }
+        let index = self.earlier.iter().position(|&(earlier, _)| earlier == id)?;
+        self.earlier.remove(index).map(|(_, expected)| expected)
+    }
+
+    /// The next packet that is due.
+    pub(crate) fn poll(&mut self, now: Duration) -> Option<Packet> {
+        if let Some(reply) = self.replies.pop_front() {
+            return Some(reply);
+        }
+        let times = self.times;
+        if let Some(sender) = self.sender.as_mut().filter(|sender| !sender.is_gone)
+            && sender.other.is_dead(now, times)
+        {
+            sender.is_gone = true;
+            self.offer = (now, times.again);
+        }
+        let is_free = self.sender.as_ref().is_none_or(|sender| sender.is_gone);
+        if is_free && !self.is_closed {
+            let (at, wait) = self.offer;
+            if now >= at {
+                self.offer = (now + wait, (2 * wait).min(times.heartbeat()));
+                return Some(self.offer());
+            }
+        }
+        let taken = self.taken_of(self.sender.as_ref()?);
+        let window = self.window;
+        let sender = self.sender.as_mut()?;
+        let (expected, told) = (sender.expected, sender.told);
+        let is_over = sender.end == Some(taken);
+        let has_taken = taken - told.1.min(taken) >= window.div_ceil(4);
+        let is_news = told != (expected, taken);
+        let is_due = sender.asks
+            || has_taken
+            || (is_over && is_news)
+            || (is_news && now >= sender.told_at + times.again / 4)
+            || (!sender.is_gone && now >= sender.told_at + times.heartbeat());
+        if !is_due {
+            return None;
+        }
+        let status = Status {
+            receiver: self.id,
+            sender: sender.other.id,
+            expected,
+            taken,
+            has_gap: sender.has_gap,
+            knows_end: sender.end.is_some(),
+            is_closed: self.is_closed,
+        };
+        sender.asks = false;
+        (sender.told, sender.told_at) = ((expected, taken), now);
+        if is_over && !sender.is_gone {
+            // The next one may come. This one is answered as long as it asks.
+            sender.is_gone = true;
+            self.offer = (now, times.again);
+        }
+        Some(Packet::Status(status))
+    }
+
+    /// When `poll` may give a packet next, if nothing comes and nothing is taken.
+    pub(crate) fn next_time(&self) -> Duration {
+        if !self.replies.is_empty() {
+            return Duration::ZERO;
+        }
+        let Some(sender) = &self.sender else { return self.offer.0 };
+        if sender.asks {
+            return Duration::ZERO;
+        }
+        let is_news = sender.told != (sender.expected, self.taken_of(sender));
+        let status = if is_news { self.times.again / 4 } else { self.times.heartbeat() };
+        match sender.is_gone {
+            true if is_news => self.offer.0.min(sender.told_at + status),
+            true => self.offer.0,
+            false => sender.told_at + status.min(self.times.heartbeat()),
+        }
+    }
+}
