@@ -1,3 +1,57 @@
-//! Lanes between machines.
+//! Lanes between machines: a channel whose other end is in another program, on this machine or another one.
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use corelane_net::Node;
+//!
+//! // In one program:
+//! let here = Node::listen("127.0.0.1:17447")?;
+//! let numbers = here.lane::<u64>("numbers").receiver()?;
+//!
+//! // In another one:
+//! let there = Node::connect("127.0.0.1:17447")?;
+//! let tx = there.lane::<u64>("numbers").sender()?;
+//! std::thread::spawn(move || {
+//!     for n in 0..1000 {
+//!         tx.send(n).unwrap();
+//!     }
+//!     tx.finish(Duration::from_secs(10)).unwrap(); // waits until all is received
+//! });
+//!
+//! assert_eq!(numbers.iter().sum::<u64>(), 499_500); // until the sender has ended
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The handles are those of [`corelane::channel`], and have all of its calls: `send`, `try_send`, `send_timeout`, `send_async`, `recv`,
+//! `select!` and the others. A thread of the lane takes what was sent, in packets of up to 64 KiB: as many items as there are, so that a
+//! single one doesn't wait. The engine, [Zenoh](https://zenoh.io), moves the packets.
+//!
+//! # What a lane promises
+//!
+//! | | |
+//! |---|---|
+//! | order | first in, first out. No item is lost, doubled or reordered while both programs live, whatever happens to the network between them |
+//! | room | at most [`window`](Lane::window) items are sent and not yet received. Then a send waits: a slow receiver is felt by the sender |
+//! | the sender ends | the receiver gets what is left, and then its calls say that the channel is disconnected; [`Receiver::end`] says why |
+//! | the sender dies | as above, when no other sender has come for a while: see [`gives_up_after`](Lane::gives_up_after). What it had accepted and not yet sent is lost |
+//! | the receiver dies | items that its program had not taken go to the next receiver. The last ones that it had taken may come there again |
+//! | two senders, or two receivers of one name | the second one waits for the first one's place, and gives up as above |
+//! | memory | the window, at each end |
+//!
+//! # What it costs
+//!
+//! One thread for each handle, and those of the engine for each [`Node`].
 
+mod codec;
+mod engine;
+mod error;
+mod lane;
+mod node;
 mod protocol;
+mod pump;
+
+pub use codec::{Codec, Malformed, Plain, Records};
+pub use error::{End, OpenError, Unconfirmed};
+pub use lane::{Lane, Receiver, Sender};
+pub use node::Node;

@@ -29,7 +29,7 @@ pub(crate) struct Receiving {
     offer: (Duration, Duration),
     replies: VecDeque<Packet>,
     refused_since: Option<Duration>,
-    differs: Option<Terms>,
+    has_differed: bool,
     is_closed: bool,
 }
 
@@ -51,15 +51,6 @@ struct Bound {
     is_gone: bool,
 }
 
-/// Why nothing more comes from a sender.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Gone {
-    /// It has ended, and all that it sent was delivered.
-    Ended,
-    /// Nothing is heard of it.
-    Died,
-}
-
 impl Receiving {
     pub(crate) fn new(id: Id, terms: Terms, times: Times, window: u64, fills: bool) -> Self {
         Self {
@@ -76,7 +67,7 @@ impl Receiving {
             offer: (Duration::ZERO, times.again),
             replies: VecDeque::new(),
             refused_since: None,
-            differs: None,
+            has_differed: false,
             is_closed: false,
         }
     }
@@ -91,19 +82,34 @@ impl Receiving {
         self.refused_since.is_some_and(|since| now - since > 2 * self.times.patience)
     }
 
-    /// What a sender has that doesn't agree with this receiver.
-    pub(crate) fn differs(&self) -> Option<Terms> {
-        self.differs
+    /// Whether a sender was heard that doesn't agree with this receiver.
+    pub(crate) fn has_differed(&self) -> bool {
+        self.has_differed
     }
 
-    /// Why nothing more comes, until the next sender does.
-    pub(crate) fn gone(&self) -> Option<Gone> {
-        let sender = self.sender.as_ref()?;
-        match sender.end {
-            Some(end) if sender.expected == end => Some(Gone::Ended),
-            _ if sender.is_gone => Some(Gone::Died),
-            _ => None,
-        }
+    /// Both ends hear of it.
+    fn differs(&mut self) {
+        self.has_differed = true;
+        self.replies.push_back(self.offer());
+    }
+
+    /// Whether all that the sender sent has been taken, and it was told so.
+    pub(crate) fn is_over(&self) -> bool {
+        self.sender
+            .as_ref()
+            .is_some_and(|sender| sender.is_gone && sender.end == Some(sender.told.1))
+    }
+
+    /// Whether a sender is there.
+    pub(crate) fn has_sender(&self) -> bool {
+        self.sender.as_ref().is_some_and(|sender| !sender.is_gone)
+    }
+
+    /// Whether the sender may wait until items are taken.
+    pub(crate) fn is_short(&self) -> bool {
+        self.sender
+            .as_ref()
+            .is_some_and(|sender| 4 * (sender.expected - sender.told.1) >= 3 * self.window)
     }
 
     /// The number of the sender's items up to which the program has taken all.
@@ -112,7 +118,7 @@ impl Receiving {
         sender.expected.saturating_sub(self.delivered - self.taken).max(sender.base)
     }
 
-    /// The program has taken so many items in all. Returns whether the sender should be told.
+    /// The program has taken so many items in all.
     pub(crate) fn on_taken(&mut self, taken: u64) {
         self.taken = taken;
     }
@@ -128,7 +134,7 @@ impl Receiving {
     /// Returns items that are new, and the number of those at their beginning that are not.
     pub(crate) fn on_packet(&mut self, packet: Packet, now: Duration) -> Option<(Data, u32)> {
         match packet {
-            Packet::Seek { terms, .. } if terms != self.terms => self.differs = Some(terms),
+            Packet::Seek { terms, .. } if terms != self.terms => self.differs(),
             Packet::Seek { sender, .. } => self.sought(sender, now),
             Packet::Data(data) if data.receiver == self.id => return self.on_data(data, now),
             Packet::Refused { to } if to == self.id => {
@@ -160,7 +166,7 @@ impl Receiving {
 
     fn on_data(&mut self, data: Data, now: Duration) -> Option<(Data, u32)> {
         if data.terms != self.terms {
-            self.differs = Some(data.terms);
+            self.differs();
             return None;
         }
         let is_own = self.sender.as_ref().is_some_and(|sender| sender.other.id == data.sender);

@@ -58,7 +58,7 @@ pub(crate) struct Sending {
     seek: (Duration, Duration),
     replies: VecDeque<Packet>,
     refused_since: Option<Duration>,
-    differs: Option<Terms>,
+    has_differed: bool,
     is_closed: bool,
 }
 
@@ -87,7 +87,7 @@ impl Sending {
             seek: (Duration::ZERO, times.again),
             replies: VecDeque::new(),
             refused_since: None,
-            differs: None,
+            has_differed: false,
             is_closed: false,
         }
     }
@@ -133,15 +133,19 @@ impl Sending {
         self.refused_since.is_some_and(|since| now - since > 2 * self.times.patience)
     }
 
-    /// What a receiver has that doesn't agree with this sender.
-    pub(crate) fn differs(&self) -> Option<Terms> {
-        self.differs
+    /// Whether a receiver was heard that doesn't agree with this sender.
+    pub(crate) fn has_differed(&self) -> bool {
+        self.has_differed
     }
 
     pub(crate) fn on_packet(&mut self, packet: Packet, now: Duration) {
         match packet {
             Packet::Offer { receiver, terms } if terms == self.terms => self.offered(receiver, now),
-            Packet::Offer { terms, .. } => self.differs = Some(terms),
+            Packet::Offer { .. } => {
+                // Both ends hear of it.
+                self.has_differed = true;
+                self.replies.push_back(Packet::Seek { sender: self.id, terms: self.terms });
+            }
             Packet::Status(status) if status.sender == self.id => self.answered(status, now),
             Packet::Refused { to } if to == self.id => {
                 self.refused_since.get_or_insert(now);

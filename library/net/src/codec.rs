@@ -1,0 +1,109 @@
+//! How items become bytes.
+
+use std::any::type_name;
+use std::fmt;
+
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+
+/// How items of type `T` become bytes, and bytes items.
+pub trait Codec<T>: 'static {
+    /// The length of each item's bytes, if all have the same.
+    const LEN: Option<usize>;
+
+    /// The name of the type: both ends must have the same.
+    fn name() -> String;
+
+    /// Appends the bytes of an item.
+    fn encode(item: &T, to: &mut Vec<u8>);
+
+    /// The item of these bytes.
+    ///
+    /// # Errors
+    ///
+    /// If they are the bytes of no item.
+    fn decode(bytes: &[u8]) -> Result<T, Malformed>;
+}
+
+/// Bytes that are no item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Malformed;
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the bytes are no item of this type")
+    }
+}
+
+impl std::error::Error for Malformed {}
+
+/// Plain data: the bytes are those in memory.
+#[derive(Debug, Clone, Copy)]
+pub struct Plain;
+
+impl<T: IntoBytes + FromBytes + Immutable + 'static> Codec<T> for Plain {
+    const LEN: Option<usize> = Some(size_of::<T>());
+
+    fn name() -> String {
+        format!("{} of {} bytes", last_name::<T>(), size_of::<T>())
+    }
+
+    fn encode(item: &T, to: &mut Vec<u8>) {
+        to.extend_from_slice(item.as_bytes());
+    }
+
+    fn decode(bytes: &[u8]) -> Result<T, Malformed> {
+        T::read_from_bytes(bytes).map_err(|_| Malformed)
+    }
+}
+
+/// Without the modules, which other programs name differently.
+fn last_name<T>() -> &'static str {
+    type_name::<T>().rsplit("::").next().unwrap_or_default()
+}
+
+/// Bytes of any length.
+#[derive(Debug, Clone, Copy)]
+pub struct Records;
+
+impl Codec<Vec<u8>> for Records {
+    const LEN: Option<usize> = None;
+
+    fn name() -> String {
+        "bytes".into()
+    }
+
+    fn encode(item: &Vec<u8>, to: &mut Vec<u8>) {
+        to.extend_from_slice(item);
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Vec<u8>, Malformed> {
+        Ok(bytes.to_vec())
+    }
+}
+
+/// Appends an item to a packet: with its length before it, unless all have the same.
+pub(crate) fn put<T, C: Codec<T>>(item: &T, to: &mut Vec<u8>) {
+    if C::LEN.is_some() {
+        return C::encode(item, to);
+    }
+    let at = to.len();
+    to.extend_from_slice(&[0; 4]);
+    C::encode(item, to);
+    let len = u32::try_from(to.len() - at - 4).expect("an item is below 4 GiB");
+    to[at..at + 4].copy_from_slice(&len.to_le_bytes());
+}
+
+/// Takes the bytes of the next item out of a packet.
+pub(crate) fn split<'a, T, C: Codec<T>>(packet: &mut &'a [u8]) -> Result<&'a [u8], Malformed> {
+    let len = match C::LEN {
+        Some(len) => len,
+        None => {
+            let (len, rest) = packet.split_first_chunk().ok_or(Malformed)?;
+            *packet = rest;
+            u32::from_le_bytes(*len) as usize
+        }
+    };
+    let (item, rest) = packet.split_at_checked(len).ok_or(Malformed)?;
+    *packet = rest;
+    Ok(item)
+}

@@ -1,0 +1,97 @@
+//! Why a lane can't be opened, or has ended.
+
+use std::fmt;
+
+/// A node or a handle can't be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// A name is part of the engine's keys: it has characters of `*$?#`, is empty, or begins or ends with a slash.
+    Name(String),
+    /// An address isn't one, nothing answers there, or it is taken.
+    Address {
+        /// As it was given.
+        address: String,
+        /// What the engine says.
+        reason: String,
+    },
+    /// A window of 0 items.
+    Window,
+    /// What the engine says.
+    Engine(String),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => write!(
+                f,
+                "{name:?} is no name for a lane: take letters, digits and single slashes between them"
+            ),
+            Self::Address { address, reason } => {
+                write!(f, "{address}: {reason}: give a host and a port, such as 10.0.0.2:7447")
+            }
+            Self::Window => f.write_str("a window has at least one item"),
+            Self::Engine(reason) => f.write_str(reason),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+/// Why nothing more is sent or received.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum End {
+    /// The other end has been dropped, and all that it sent was received.
+    Closed,
+    /// Nothing has been heard of another end for as long as this one waits.
+    Silent,
+    /// Another program has this end of the lane.
+    Taken,
+    /// The other end has another version, guarantee or type of items.
+    Differs,
+    /// A packet had bytes that are no items: another program sends under this name.
+    Malformed,
+    /// The time of [`Sender::finish`](crate::Sender::finish) is over.
+    TimedOut,
+    /// What the engine says.
+    Engine(String),
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Closed => "the other end was dropped",
+            Self::Silent => {
+                "the other end is silent: does its program run, and reach this address?"
+            }
+            Self::Taken => "another program has this end of the lane: take another name, or end it",
+            Self::Differs => {
+                "the other end has another version, guarantee or type of items: build both alike"
+            }
+            Self::Malformed => "another program sends something else under this name",
+            Self::TimedOut => "the receiving program is slow",
+            Self::Engine(reason) => reason,
+        })
+    }
+}
+
+impl std::error::Error for End {}
+
+/// Items that were sent, and of which it is not known that they were received.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unconfirmed {
+    /// Their number.
+    pub items: u64,
+    /// Why.
+    pub end: End,
+}
+
+impl fmt::Display for Unconfirmed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} items were not received: {}", self.items, self.end)
+    }
+}
+
+impl std::error::Error for Unconfirmed {}

@@ -1,0 +1,206 @@
+//! A lane, and its handles.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::time::Duration;
+
+use corelane::channel;
+
+use crate::codec::{Codec, Plain};
+use crate::engine::Engine;
+use crate::error::{End, OpenError, Unconfirmed};
+use crate::protocol::{Receiving, Sending, Terms, Times};
+use crate::pump::{self, Pump};
+
+/// A lane between two programs, of which this one takes an end.
+pub struct Lane<T, C = Plain> {
+    engine: Arc<Engine>,
+    name: String,
+    window: usize,
+    times: Times,
+    gives_up_after: Duration,
+    of: PhantomData<fn(T, C) -> T>,
+}
+
+impl<T, C> fmt::Debug for Lane<T, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lane").field("name", &self.name).field("window", &self.window).finish()
+    }
+}
+
+impl<T, C: Codec<T>> Lane<T, C> {
+    pub(crate) fn new(engine: Arc<Engine>, name: &str) -> Self {
+        Self {
+            engine,
+            name: name.into(),
+            window: 4096,
+            times: Times::default(),
+            gives_up_after: Duration::from_secs(30),
+            of: PhantomData,
+        }
+    }
+
+    /// Most items that are sent and not yet received: 4096 if it isn't given. It is the sender's; give both ends the same.
+    #[must_use]
+    pub fn window(mut self, items: usize) -> Self {
+        self.window = items;
+        self
+    }
+
+    /// How long an end waits for another one that doesn't answer, or isn't there yet: 30 seconds if it isn't given.
+    #[must_use]
+    pub fn gives_up_after(mut self, time: Duration) -> Self {
+        self.gives_up_after = time;
+        self
+    }
+
+    /// The time without a sign of life after which another program may have the other end's place: 3 seconds if it isn't given. Give
+    /// both ends the same.
+    #[must_use]
+    pub fn patience(mut self, time: Duration) -> Self {
+        self.times = Times { patience: time, again: self.times.again.min(time / 8) };
+        self
+    }
+
+    fn terms(&self) -> Terms {
+        // FNV: the same on all machines.
+        let hash = C::name().bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        Terms::new(ORDERED, hash)
+    }
+
+    fn check(&self) -> Result<(), OpenError> {
+        if self.window == 0 {
+            return Err(OpenError::Window);
+        }
+        let is_name = !self.name.is_empty()
+            && self
+                .name
+                .split('/')
+                .all(|part| !part.is_empty() && !part.contains(['*', '$', '?', '#']));
+        if is_name { Ok(()) } else { Err(OpenError::Name(self.name.clone())) }
+    }
+}
+
+/// The guarantee of all lanes, so far.
+const ORDERED: u8 = 2;
+
+impl<T: Send + 'static, C: Codec<T>> Lane<T, C> {
+    /// The sending end. The receiving one may come later.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Name`], [`OpenError::Window`], or [`OpenError::Engine`].
+    pub fn sender(self) -> Result<Sender<T>, OpenError> {
+        self.check()?;
+        let id = pump::id();
+        // One half waits for the thread, the other one for the receiver.
+        let inside = (self.window / 2).max(1);
+        let (tx, front) = channel::bounded((self.window - inside).max(1));
+        let state = Sending::new(id, self.terms(), self.times, inside as u64, true);
+        let pump =
+            Pump::start(&self.engine, &self.name, id, true, self.gives_up_after, move |pump| {
+                pump::send::<T, C>(pump, state, &front)
+            })?;
+        Ok(Sender { front: tx, pump })
+    }
+
+    /// The receiving end. The sending one may come later.
+    ///
+    /// # Errors
+    ///
+    /// As [`sender`](Self::sender).
+    pub fn receiver(self) -> Result<Receiver<T>, OpenError> {
+        self.check()?;
+        let id = pump::id();
+        let inside = (self.window / 2).max(1);
+        // When there is room in it, items were taken.
+        let (behind, rx) = channel::bounded((inside * 3 / 4).max(1));
+        let state = Receiving::new(id, self.terms(), self.times, inside as u64, true);
+        let pump =
+            Pump::start(&self.engine, &self.name, id, false, self.gives_up_after, move |pump| {
+                pump::receive::<T, C>(pump, state, behind)
+            })?;
+        Ok(Receiver { behind: rx, pump })
+    }
+}
+
+/// The sending end of a lane. It has the calls of [`channel::Sender`]; its clones are, too.
+#[derive(Debug)]
+pub struct Sender<T> {
+    front: channel::Sender<T>,
+    pump: Pump,
+}
+
+impl<T> Deref for Sender<T> {
+    type Target = channel::Sender<T>;
+
+    fn deref(&self) -> &channel::Sender<T> {
+        &self.front
+    }
+}
+
+impl<T> Sender<T> {
+    /// Sends no more, and waits until the receiving program has received all. Clones of the channel's sender can send until then.
+    ///
+    /// A sender that is only dropped doesn't wait: what it has sent goes on as long as this program lives.
+    ///
+    /// # Errors
+    ///
+    /// The number of items of which it isn't known that they were received, and why. After a time-out they go on as above.
+    pub fn finish(self, timeout: Duration) -> Result<(), Unconfirmed> {
+        let Self { front, pump } = self;
+        drop(front);
+        pump.wait_for_end(timeout);
+        match pump.end() {
+            Some((0, _)) => Ok(()),
+            Some((items, end)) => Err(Unconfirmed { items, end }),
+            None => Err(Unconfirmed { items: pump.untaken(), end: End::TimedOut }),
+        }
+    }
+
+    /// Why the calls say that the lane is disconnected. `None` as long as they don't.
+    pub fn end(&self) -> Option<End> {
+        self.pump.end().map(|(_, end)| end)
+    }
+
+    /// The number of items that were sent, and of which it isn't known that they were received.
+    pub fn untaken(&self) -> u64 {
+        self.front.len() as u64 + self.pump.untaken()
+    }
+
+    /// Waits until a receiver is there. Returns whether one is.
+    pub fn wait_for_receiver(&self, timeout: Duration) -> bool {
+        self.pump.wait_until_bound(timeout)
+    }
+}
+
+/// The receiving end of a lane. It has the calls of [`channel::Receiver`]; its clones are, too.
+#[derive(Debug)]
+pub struct Receiver<T> {
+    behind: channel::Receiver<T>,
+    pump: Pump,
+}
+
+impl<T> Deref for Receiver<T> {
+    type Target = channel::Receiver<T>;
+
+    fn deref(&self) -> &channel::Receiver<T> {
+        &self.behind
+    }
+}
+
+impl<T> Receiver<T> {
+    /// Why the calls say that the lane is disconnected. `None` as long as they don't.
+    pub fn end(&self) -> Option<End> {
+        self.pump.end().map(|(_, end)| end)
+    }
+
+    /// Waits until a sender is there. Returns whether one is.
+    pub fn wait_for_sender(&self, timeout: Duration) -> bool {
+        self.pump.wait_until_bound(timeout)
+    }
+}

@@ -1,0 +1,169 @@
+//! Lanes between two nodes of this process.
+
+use std::net::TcpListener;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use corelane_net::{End, Node, OpenError};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// An address of this machine that nothing listens at.
+fn address() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
+    listener.local_addr().expect("it is bound").to_string()
+}
+
+fn nodes() -> (Node, Node) {
+    let address = address();
+    let here = Node::listen(&address).expect("nothing listens there");
+    (here, Node::connect(&address).expect("it is an address"))
+}
+
+#[test]
+fn items_come_in_order_and_the_end_is_told() {
+    let (here, there) = nodes();
+    let rx = here.lane::<u64>("numbers").window(64).receiver().unwrap();
+    let tx = there.lane::<u64>("numbers").window(64).sender().unwrap();
+    let sends = thread::spawn(move || {
+        for n in 0..100_000 {
+            tx.send(n).unwrap();
+        }
+        tx.finish(10 * SECOND)
+    });
+    assert!(rx.iter().eq(0..100_000));
+    assert_eq!(sends.join().unwrap(), Ok(()));
+    assert_eq!(rx.end(), Some(End::Closed));
+}
+
+#[test]
+fn records_of_any_length_come() {
+    let (here, there) = nodes();
+    let tx = here.records("log").sender().unwrap();
+    let rx = there.records("log").receiver().unwrap();
+    let lens = [0, 1, 7, 100, 70_000, 0, 1_000_000, 3];
+    for (i, len) in lens.into_iter().enumerate() {
+        tx.send(vec![i as u8; len]).unwrap();
+    }
+    drop(tx);
+    let got: Vec<_> = rx.iter().collect();
+    assert!(got.iter().map(Vec::len).eq(lens));
+    assert!(got.iter().enumerate().all(|(i, bytes)| bytes.iter().all(|&byte| byte == i as u8)));
+}
+
+#[test]
+fn a_slow_receiver_is_felt_within_the_window() {
+    let (here, there) = nodes();
+    let rx = here.lane::<u32>("slow").window(100).receiver().unwrap();
+    let tx = there.lane::<u32>("slow").window(100).sender().unwrap();
+    let mut sent = 0;
+    while tx.send_timeout(sent, SECOND / 2).is_ok() {
+        sent += 1;
+    }
+    assert_eq!(u64::from(sent), tx.untaken());
+    assert!((50..=100).contains(&sent), "{sent} items");
+    for n in 0..60 {
+        assert_eq!(rx.recv(), Ok(n));
+    }
+    let begin = Instant::now();
+    tx.send(sent).unwrap();
+    assert!(begin.elapsed() < SECOND / 2);
+    let unconfirmed = tx.finish(SECOND / 10).unwrap_err();
+    assert_eq!(unconfirmed.end, End::TimedOut);
+    assert!(unconfirmed.items >= u64::from(sent) + 1 - 60, "{unconfirmed}");
+    assert_eq!(rx.iter().last(), Some(sent));
+}
+
+#[test]
+fn windows_of_one_item_work() {
+    let (here, there) = nodes();
+    let rx = here.lane::<u8>("one").window(1).receiver().unwrap();
+    let tx = there.lane::<u8>("one").window(1).sender().unwrap();
+    assert!(tx.wait_for_receiver(10 * SECOND));
+    let begin = Instant::now();
+    thread::scope(|scope| {
+        scope.spawn(|| (0..100).for_each(|n| tx.send(n).unwrap()));
+        (0..100).for_each(|n| assert_eq!(rx.recv(), Ok(n)));
+    });
+    assert!(begin.elapsed() < 2 * SECOND, "{:?}", begin.elapsed());
+}
+
+#[test]
+fn a_sender_hears_that_the_receiver_was_dropped() {
+    let (here, there) = nodes();
+    let rx = here.lane::<u64>("dropped").window(16).receiver().unwrap();
+    let tx = there.lane::<u64>("dropped").window(16).sender().unwrap();
+    tx.send(1).unwrap();
+    assert_eq!(rx.recv(), Ok(1));
+    drop(rx);
+    let begin = Instant::now();
+    while tx.send(2).is_ok() {
+        assert!(begin.elapsed() < SECOND);
+    }
+    assert_eq!(tx.end(), Some(End::Closed));
+}
+
+#[test]
+fn an_end_without_another_one_gives_up() {
+    let (here, there) = nodes();
+    let rx = here.lane::<u64>("alone").gives_up_after(SECOND / 5).receiver().unwrap();
+    assert!(rx.recv().is_err());
+    assert_eq!(rx.end(), Some(End::Silent));
+    let tx = there.lane::<u64>("lonely").window(2).gives_up_after(SECOND / 5).sender().unwrap();
+    while tx.send(1).is_ok() {}
+    assert_eq!(tx.end(), Some(End::Silent));
+    assert!(tx.end().unwrap().to_string().contains("silent"));
+}
+
+#[test]
+fn ends_that_differ_say_so() {
+    let (here, there) = nodes();
+    let rx = here.lane::<u32>("differs").receiver().unwrap();
+    let tx = there.lane::<u64>("differs").sender().unwrap();
+    assert!(rx.recv().is_err());
+    assert_eq!(rx.end(), Some(End::Differs));
+    let begin = Instant::now();
+    while tx.end().is_none() {
+        assert!(begin.elapsed() < 10 * SECOND);
+        thread::yield_now();
+    }
+    assert!(tx.end() == Some(End::Differs));
+}
+
+#[test]
+fn a_second_end_of_a_name_gives_up() {
+    let (here, there) = nodes();
+    let times = SECOND / 5;
+    let rx = here.lane::<u64>("twice").patience(times).receiver().unwrap();
+    let tx = there.lane::<u64>("twice").patience(times).sender().unwrap();
+    tx.send(1).unwrap();
+    assert_eq!(rx.recv(), Ok(1));
+    let second = there.lane::<u64>("twice").patience(times).sender().unwrap();
+    second.send(2).unwrap();
+    let begin = Instant::now();
+    while second.end().is_none() {
+        assert!(begin.elapsed() < 10 * SECOND);
+        thread::yield_now();
+    }
+    assert_eq!(second.end(), Some(End::Taken));
+    assert!(rx.is_empty());
+    // The first one goes on.
+    tx.send(3).unwrap();
+    assert_eq!(rx.recv(), Ok(3));
+}
+
+#[test]
+fn what_is_refused_names_the_mend() {
+    for address in ["", "nowhere", ":7447", "host:", "host:0", "host:port", "a\"b:1"] {
+        let error = Node::connect(address).unwrap_err();
+        assert!(matches!(&error, OpenError::Address { .. }), "{error}");
+        assert!(error.to_string().contains("10.0.0.2:7447"));
+    }
+    let taken = address();
+    let node = Node::listen(&taken).unwrap();
+    assert!(matches!(Node::listen(&taken), Err(OpenError::Address { .. })));
+    for name in ["", "a//b", "/a", "a*", "a?b", "a/"] {
+        assert!(matches!(node.lane::<u8>(name).sender(), Err(OpenError::Name(_))), "{name}");
+    }
+    assert_eq!(node.lane::<u8>("a").window(0).sender().unwrap_err(), OpenError::Window);
+}
