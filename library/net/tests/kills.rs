@@ -1,0 +1,172 @@
+//! Both ends are processes that are killed at any moment. `CORELANE_KILLS` is the number of kills, 20 if it isn't given.
+//!
+//! What must hold: items come to a receiver in order, without gap and double. The next receiver begins with an item that no receiver
+//! has taken, or with one of the last that the one before had taken. Everything of which a sender knew that it was received was.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use corelane_net::Node;
+
+const MILLISECOND: Duration = Duration::from_millis(1);
+const PATIENCE: Duration = Duration::from_millis(300);
+const WINDOW: usize = 200;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    match &arguments[1..] {
+        [end, address, first] if end == "--send" => send(address, first.parse().unwrap()),
+        [end, address] if end == "--receive" => receive(address),
+        _ => kill(),
+    }
+}
+
+/// Sends the numbers from `first` on, and says which of them were received.
+fn send(address: &str, first: u64) {
+    let node = Node::connect(address).unwrap();
+    let tx = node.lane::<u64>("kills").window(WINDOW).patience(PATIENCE).sender().unwrap();
+    let mut told = 0;
+    for n in first.. {
+        tx.send(n).unwrap();
+        let received = n + 1 - first - tx.untaken().min(n + 1 - first);
+        if received > told {
+            told = received;
+            say(first + received);
+        }
+    }
+}
+
+fn receive(address: &str) {
+    let node = Node::listen(address).unwrap();
+    let rx = node.lane::<u64>("kills").window(WINDOW).patience(PATIENCE).receiver().unwrap();
+    rx.iter().for_each(say);
+}
+
+fn say(number: u64) {
+    let mut out = std::io::stdout().lock();
+    // The parent may have gone.
+    if writeln!(out, "{number}").and_then(|()| out.flush()).is_err() {
+        std::process::exit(0);
+    }
+}
+
+/// A process, and what it says.
+struct Process {
+    child: Child,
+    said: Receiver<u64>,
+}
+
+impl Process {
+    fn start(arguments: &[&str]) -> Self {
+        let program = std::env::current_exe().unwrap();
+        let mut child = Command::new(program).args(arguments).stdout(Stdio::piped()).spawn().unwrap();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        let (tx, said) = channel();
+        thread::spawn(move || {
+            for line in out.lines().map_while(Result::ok) {
+                let Ok(number) = line.parse() else { break }; // the last line, in part
+                let _ = tx.send(number);
+            }
+        });
+        Self { child, said }
+    }
+
+    /// Kills it. Returns what it has said since it was asked last.
+    fn kill(&mut self) -> Vec<u64> {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        self.said.iter().collect()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What the receivers have taken.
+struct History {
+    /// Where the items of the sender that lives begin, and what comes next.
+    first: u64,
+    next: u64,
+    is_new: bool,
+    taken: u64,
+    doubled: u64,
+}
+
+impl History {
+    fn add(&mut self, item: u64) {
+        if self.is_new {
+            assert!(item <= self.next, "{item} after {}: items are lost", self.next);
+            self.doubled += self.next - item.max(self.first);
+            self.is_new = false;
+        } else if item < self.first || item == self.first {
+            // What a sender that was killed had sent comes first.
+            assert!(item == self.next || item == self.first, "{item} after {}", self.next);
+        } else {
+            assert_eq!(item, self.next, "an item is lost, doubled or reordered");
+        }
+        self.next = item + 1;
+        self.taken += 1;
+    }
+}
+
+fn kill() {
+    let kills = std::env::var("CORELANE_KILLS").map_or(20, |n| n.parse().expect("a number"));
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let mut random = 0x2545_F491_4F6C_DD1D_u64;
+    let mut below = |n: u64| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random % n
+    };
+    let mut receiver = Process::start(&["--receive", &free]);
+    let mut sender = Process::start(&["--send", &free, "0"]);
+    let mut history = History { first: 0, next: 0, is_new: true, taken: 0, doubled: 0 };
+    let mut confirmed = 0;
+    for number in 0..kills {
+        // Both ends find each other, and something comes.
+        let begin = Instant::now();
+        let some = history.taken + below(2000);
+        while history.taken < some {
+            if let Ok(item) = receiver.said.recv_timeout(20 * MILLISECOND) {
+                history.add(item);
+            }
+            confirmed = sender.said.try_iter().last().unwrap_or(confirmed);
+            assert!(begin.elapsed() < Duration::from_secs(20), "it hangs after {number} kills");
+        }
+        if below(2) == 0 {
+            receiver.kill().into_iter().for_each(|item| history.add(item));
+            history.is_new = true;
+            receiver = Process::start(&["--receive", &free]);
+        } else {
+            confirmed = sender.kill().last().copied().unwrap_or(confirmed);
+            // What has arrived is still taken.
+            let quiet = Instant::now();
+            while history.next < confirmed || quiet.elapsed() < 50 * MILLISECOND {
+                if let Ok(item) = receiver.said.recv_timeout(20 * MILLISECOND) {
+                    history.add(item);
+                }
+                let waited = quiet.elapsed() < Duration::from_secs(5);
+                assert!(waited, "{} of {confirmed} that were confirmed came", history.next);
+            }
+            history.first = history.next + 1_000_000;
+            sender = Process::start(&["--send", &free, &history.first.to_string()]);
+            confirmed = 0;
+            if history.is_new {
+                history.next = history.first;
+            }
+        }
+    }
+    println!(
+        "{kills} kills, {} items, {} of them came to two receivers",
+        history.taken, history.doubled
+    );
+}
