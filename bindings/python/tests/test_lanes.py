@@ -431,7 +431,11 @@ except KeyboardInterrupt:
 """
     for call in ["get", "put"]:
         program = subprocess.Popen(
-            [sys.executable, "-c", code, call], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", code, call],
+            stdout=subprocess.PIPE,
+            text=True,
+            # A shell lets programs in its background ignore Ctrl-C.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
         assert program.stdout.readline() == "ready\n"
         time.sleep(0.2)

@@ -1,4 +1,5 @@
-//! Sends numbers to another program, which counts them: count listen ADDRESS, and count connect ADDRESS N.
+//! Sends numbers to another program, which counts them: count listen ADDRESS, and count connect
+//! ADDRESS N.
 
 use std::error::Error;
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! The engine that moves packets: Zenoh, between two peers.
 //!
-//! It loses packets while a connection is broken, and when an end isn't known yet. What the protocol does about that is in
-//! [`protocol`](crate::protocol).
+//! It loses packets while a connection is broken, and when an end isn't known yet. What the
+//! protocol does about that is in [`protocol`](crate::protocol).
 
 use std::collections::HashMap;
 
@@ -40,7 +40,7 @@ impl Engine {
             ("connect/exit_on_failure", "false".into()),
             ("listen/exit_on_failure", "true".into()),
             ("connect/retry", RETRY.into()),
-            // Nobody is sought who wasn't named.
+            // No other nodes are sought.
             ("scouting/multicast/enabled", "false".into()),
             ("scouting/gossip/enabled", "false".into()),
             ("open/return_conditions/connect_scouted", "false".into()),

@@ -6,7 +6,8 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// A name is part of the engine's keys: it has characters of `*$?#`, is empty, or begins or ends with a slash.
+    /// A name is part of the engine's keys: it has characters of `*$?#`, is empty, or begins or
+    /// ends with a slash.
     Name(String),
     /// An address isn't one, nothing answers there, or it is taken.
     Address {

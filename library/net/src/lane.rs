@@ -42,22 +42,24 @@ impl<T, C: Codec<T>> Lane<T, C> {
         }
     }
 
-    /// Most items that are sent and not yet received: 4096 if it isn't given. It is the sender's; give both ends the same.
+    /// Most items that are sent and not yet received: 4096 if it isn't given. It is the sender's;
+    /// give both ends the same.
     #[must_use]
     pub fn window(mut self, items: usize) -> Self {
         self.window = items;
         self
     }
 
-    /// How long an end waits for another one that doesn't answer, or isn't there yet: 30 seconds if it isn't given.
+    /// How long an end waits for another one that doesn't answer, or isn't there yet: 30 seconds if
+    /// it isn't given.
     #[must_use]
     pub fn gives_up_after(mut self, time: Duration) -> Self {
         self.gives_up_after = time;
         self
     }
 
-    /// The time without a sign of life after which another program may have the other end's place: 3 seconds if it isn't given. Give
-    /// both ends the same.
+    /// The time without a sign of life after which another program may have the other end's place:
+    /// 3 seconds if it isn't given. Give both ends the same.
     #[must_use]
     pub fn patience(mut self, time: Duration) -> Self {
         self.times = Times { patience: time, again: self.times.again.min(time / 8) };
@@ -144,13 +146,16 @@ impl<T> Deref for Sender<T> {
 }
 
 impl<T> Sender<T> {
-    /// Sends no more, and waits until the receiving program has received all. Clones of the channel's sender can send until then.
+    /// Sends no more, and waits until the receiving program has received all. Clones of the
+    /// channel's sender can send until then.
     ///
-    /// A sender that is only dropped doesn't wait: what it has sent goes on as long as this program lives.
+    /// A sender that is only dropped doesn't wait: what it has sent goes on as long as this program
+    /// lives.
     ///
     /// # Errors
     ///
-    /// The number of items of which it isn't known that they were received, and why. After a time-out they go on as above.
+    /// The number of items of which it isn't known that they were received, and why. After a
+    /// time-out they go on as above.
     pub fn finish(self, timeout: Duration) -> Result<(), Unconfirmed> {
         let Self { front, pump } = self;
         drop(front);

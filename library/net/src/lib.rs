@@ -1,4 +1,5 @@
-//! Lanes between machines: a channel whose other end is in another program, on this machine or another one.
+//! Lanes between machines: a channel whose other end is in another program, on this machine or
+//! another one.
 //!
 //! ```
 //! use std::time::Duration;
@@ -23,7 +24,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The handles are those of [`corelane::channel`], and have all of its calls: `send`, `try_send`, `send_timeout`, `send_async`, `recv`,
+//! The handles are those of [`corelane::channel`], and have all of its calls: `send`, `try_send`,
+//! `send_timeout`, `send_async`, `recv`,
 //! `select!` and the others. A thread of the lane takes what was sent, in packets of up to 64 KiB: as many items as there are, so that a
 //! single one doesn't wait. The engine, [Zenoh](https://zenoh.io), moves the packets.
 //!

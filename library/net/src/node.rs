@@ -7,14 +7,16 @@ use crate::engine::Engine;
 use crate::error::OpenError;
 use crate::lane::Lane;
 
-/// A program's place in the network: the lanes of this program use its connections. Clones are the same node.
+/// A program's place in the network: the lanes of this program use its connections. Clones are the
+/// same node.
 #[derive(Debug, Clone)]
 pub struct Node {
     engine: Arc<Engine>,
 }
 
 impl Node {
-    /// Waits for other nodes at this address: `127.0.0.1:7447` for programs of this machine, `0.0.0.0:7447` for those of others.
+    /// Waits for other nodes at this address: `127.0.0.1:7447` for programs of this machine,
+    /// `0.0.0.0:7447` for those of others.
     ///
     /// # Errors
     ///
@@ -23,8 +25,8 @@ impl Node {
         Self::open(address, true)
     }
 
-    /// Connects to a node that listens at this address: now, if it is there, or as soon as it is, and again whenever the connection
-    /// breaks. This node listens nowhere.
+    /// Connects to a node that listens at this address: now, if it is there, or as soon as it is,
+    /// and again whenever the connection breaks. This node listens nowhere.
     ///
     /// # Errors
     ///

@@ -98,7 +98,8 @@ impl Pump {
         self.shared.known.lock().expect("no thread panics with it").end.clone()
     }
 
-    /// Items that the thread has taken from its sender, and of which it doesn't know that they were received.
+    /// Items that the thread has taken from its sender, and of which it doesn't know that they were
+    /// received.
     pub(crate) fn untaken(&self) -> u64 {
         self.shared.untaken.load(Ordering::Relaxed)
     }
@@ -303,7 +304,8 @@ impl<T> Inbox<T> {
         Ok(())
     }
 
-    /// Gives the program what it has room for. Returns the number of items that it has taken in all.
+    /// Gives the program what it has room for. Returns the number of items that it has taken in
+    /// all.
     fn flush(&mut self) -> u64 {
         while let Some(item) = self.waiting.pop_front() {
             match self.behind.try_send(item) {

@@ -1,7 +1,9 @@
-//! Both ends are processes that are killed at any moment. `CORELANE_KILLS` is the number of kills, 20 if it isn't given.
+//! Both ends are processes that are killed at any moment. `CORELANE_KILLS` is the number of kills,
+//! 20 if it isn't given.
 //!
-//! What must hold: items come to a receiver in order, without gap and double. The next receiver begins with an item that no receiver
-//! has taken, or with one of the last that the one before had taken. Everything of which a sender knew that it was received was.
+//! What must hold: items come to a receiver in order, without gap and double. The next receiver
+//! begins with an item that no receiver has taken, or with one of the last that the one before had
+//! taken. Everything of which a sender knew that it was received was.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
@@ -63,7 +65,8 @@ struct Process {
 impl Process {
     fn start(arguments: &[&str]) -> Self {
         let program = std::env::current_exe().unwrap();
-        let mut child = Command::new(program).args(arguments).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child =
+            Command::new(program).args(arguments).stdout(Stdio::piped()).spawn().unwrap();
         let out = BufReader::new(child.stdout.take().unwrap());
         let (tx, said) = channel();
         thread::spawn(move || {

@@ -1,4 +1,5 @@
-//! Lanes over a connection that is cut, stalls, and comes again. `CORELANE_FAULTS` is the number of faults, 40 if it isn't given.
+//! Lanes over a connection that is cut, stalls, and comes again. `CORELANE_FAULTS` is the number of
+//! faults, 40 if it isn't given.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};

@@ -1,15 +1,19 @@
-//! What both ends say to each other, without the engine and without a clock: states that take packets and times, and give packets.
+//! What both ends say to each other, without the engine and without a clock: states that take
+//! packets and times, and give packets.
 //!
-//! A sender numbers its items from 0. The receiver tells two numbers: `expected`, before which it has all items, and `taken`, before
-//! which its program has taken them. The sender may send up to `taken` and a window, and keeps each item until it is taken. So the
-//! memory of both ends is bounded by the window, and a receiver is never sent more than it has room for.
+//! A sender numbers its items from 0. The receiver tells two numbers: `expected`, before which it
+//! has all items, and `taken`, before which its program has taken them. The sender may send up to
+//! `taken` and a window, and keeps each item until it is taken. So the memory of both ends is
+//! bounded by the window, and a receiver is never sent more than it has room for.
 //!
-//! A packet that is lost leaves a gap. The receiver drops what comes behind a gap, and the sender goes back to `expected`: by the
-//! receiver's word, or after a time without any. What comes twice is known by its number.
+//! A packet that is lost leaves a gap. The receiver drops what comes behind a gap, and the sender
+//! goes back to `expected`: by the receiver's word, or after a time without any. What comes twice
+//! is known by its number.
 //!
-//! Each end has a random [`Id`]: a process that starts anew has another one. Ends are *bound* to each other. An end that hears nothing
-//! of the other one for some seconds takes it for dead, and may be bound to another one. A new receiver begins with the oldest item
-//! that the sender has not seen taken. A new sender begins with its own item 0.
+//! Each end has a random [`Id`]: a process that starts anew has another one. Ends are *bound* to
+//! each other. An end that hears nothing of the other one for some seconds takes it for dead, and
+//! may be bound to another one. A new receiver begins with the oldest item that the sender has not
+//! seen taken. A new sender begins with its own item 0.
 
 mod packet;
 mod receiving;
@@ -28,7 +32,8 @@ pub(crate) use sending::Sending;
 pub(crate) struct Times {
     /// An end of which nothing is heard for so long is dead.
     pub(crate) patience: Duration,
-    /// The first time without an answer after which a packet is sent again. It doubles, up to a quarter of `patience`.
+    /// The first time without an answer after which a packet is sent again. It doubles, up to a
+    /// quarter of `patience`.
     pub(crate) again: Duration,
 }
 

@@ -19,9 +19,11 @@ pub(crate) struct Receiving {
     /// Whether a gap is an error of the link, and is filled.
     fills: bool,
     sender: Option<Bound>,
-    /// Senders that were bound before, and what was expected of each: packets of theirs may still come, and they may live.
+    /// Senders that were bound before, and what was expected of each: packets of theirs may still
+    /// come, and they may live.
     earlier: VecDeque<(Id, u64)>,
-    /// Items that were delivered to the program, and those of them that it has taken, of all senders.
+    /// Items that were delivered to the program, and those of them that it has taken, of all
+    /// senders.
     delivered: u64,
     taken: u64,
     /// Items that never came.

@@ -1,7 +1,8 @@
-//! Both ends over a network that loses, doubles, reorders and delays packets, with processes that are killed, by seed.
+//! Both ends over a network that loses, doubles, reorders and delays packets, with processes that
+//! are killed, by seed.
 //!
-//! After each schedule the faults end. Then all that the last sender has sent must arrive. What must hold is in [`World::take`] and
-//! [`World::check`].
+//! After each schedule the faults end. Then all that the last sender has sent must arrive. What
+//! must hold is in [`World::take`] and [`World::check`].
 
 use std::time::Duration;
 
