@@ -16,7 +16,7 @@ pub enum OpenError {
         /// What the engine says.
         reason: String,
     },
-    /// A window of 0 items.
+    /// A window of 0 items, or of more than 2²⁴.
     Window,
     /// What the engine says.
     Engine(String),
@@ -32,7 +32,7 @@ impl fmt::Display for OpenError {
             Self::Address { address, reason } => {
                 write!(f, "{address}: {reason}: give a host and a port, such as 10.0.0.2:7447")
             }
-            Self::Window => f.write_str("a window has at least one item"),
+            Self::Window => f.write_str("a window has 1 to 16,777,216 items"),
             Self::Engine(reason) => f.write_str(reason),
         }
     }

@@ -42,8 +42,8 @@ impl<T, C: Codec<T>> Lane<T, C> {
         }
     }
 
-    /// Most items that are sent and not yet received: 4096 if it isn't given. It is the sender's;
-    /// give both ends the same.
+    /// Most items that are sent and not yet received: 4096 if it isn't given, and at least 2. The
+    /// smaller one of both ends counts.
     #[must_use]
     pub fn window(mut self, items: usize) -> Self {
         self.window = items;
@@ -62,6 +62,7 @@ impl<T, C: Codec<T>> Lane<T, C> {
     /// 3 seconds if it isn't given. Give both ends the same.
     #[must_use]
     pub fn patience(mut self, time: Duration) -> Self {
+        let time = time.clamp(Duration::from_millis(8), Duration::from_secs(1 << 32));
         self.times = Times { patience: time, again: self.times.again.min(time / 8) };
         self
     }
@@ -75,7 +76,7 @@ impl<T, C: Codec<T>> Lane<T, C> {
     }
 
     fn check(&self) -> Result<(), OpenError> {
-        if self.window == 0 {
+        if self.window == 0 || self.window > MOST {
             return Err(OpenError::Window);
         }
         let is_name = !self.name.is_empty()
@@ -86,6 +87,9 @@ impl<T, C: Codec<T>> Lane<T, C> {
         if is_name { Ok(()) } else { Err(OpenError::Name(self.name.clone())) }
     }
 }
+
+/// The largest window.
+const MOST: usize = 1 << 24;
 
 /// The guarantee of all lanes, so far.
 const ORDERED: u8 = 2;
@@ -102,12 +106,13 @@ impl<T: Send + 'static, C: Codec<T>> Lane<T, C> {
         // One half waits for the thread, the other one for the receiver.
         let inside = (self.window / 2).max(1);
         let (tx, front) = channel::bounded((self.window - inside).max(1));
-        let state = Sending::new(id, self.terms(), self.times, inside as u64, true);
+        let rest = front.clone();
+        let state = Sending::new(id, self.terms(), self.times, inside as u64);
         let pump =
             Pump::start(&self.engine, &self.name, id, true, self.gives_up_after, move |pump| {
                 pump::send::<T, C>(pump, state, &front)
             })?;
-        Ok(Sender { front: tx, pump })
+        Ok(Sender { front: tx, rest, pump })
     }
 
     /// The receiving end. The sending one may come later.
@@ -121,7 +126,7 @@ impl<T: Send + 'static, C: Codec<T>> Lane<T, C> {
         let inside = (self.window / 2).max(1);
         // When there is room in it, items were taken.
         let (behind, rx) = channel::bounded((inside * 3 / 4).max(1));
-        let state = Receiving::new(id, self.terms(), self.times, inside as u64, true);
+        let state = Receiving::new(id, self.terms(), self.times, inside as u64);
         let pump =
             Pump::start(&self.engine, &self.name, id, false, self.gives_up_after, move |pump| {
                 pump::receive::<T, C>(pump, state, behind)
@@ -134,6 +139,8 @@ impl<T: Send + 'static, C: Codec<T>> Lane<T, C> {
 #[derive(Debug)]
 pub struct Sender<T> {
     front: channel::Sender<T>,
+    /// To count what is left in it.
+    rest: channel::Receiver<T>,
     pump: Pump,
 }
 
@@ -157,13 +164,15 @@ impl<T> Sender<T> {
     /// The number of items of which it isn't known that they were received, and why. After a
     /// time-out they go on as above.
     pub fn finish(self, timeout: Duration) -> Result<(), Unconfirmed> {
-        let Self { front, pump } = self;
+        let Self { front, rest, pump } = self;
         drop(front);
         pump.wait_for_end(timeout);
         match pump.end() {
             Some((0, _)) => Ok(()),
             Some((items, end)) => Err(Unconfirmed { items, end }),
-            None => Err(Unconfirmed { items: pump.untaken(), end: End::TimedOut }),
+            None => {
+                Err(Unconfirmed { items: rest.len() as u64 + pump.untaken(), end: End::TimedOut })
+            }
         }
     }
 

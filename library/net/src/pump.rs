@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use corelane::channel::{self, Select, TrySendError};
+use corelane::channel::{self, Select, TryRecvError, TrySendError};
 
 use crate::codec::{Codec, put, split};
 use crate::engine::{Engine, Link};
@@ -87,6 +87,7 @@ impl Pump {
             alone_since: None,
         };
         let thread = thread::Builder::new().name(format!("corelane {name}")).spawn(move || {
+            let _guard = Guard(running.shared.clone());
             work(&mut running);
         });
         thread.map_err(|error| OpenError::Engine(error.to_string()))?;
@@ -101,7 +102,7 @@ impl Pump {
     /// Items that the thread has taken from its sender, and of which it doesn't know that they were
     /// received.
     pub(crate) fn untaken(&self) -> u64 {
-        self.shared.untaken.load(Ordering::Relaxed)
+        self.shared.untaken.load(Ordering::SeqCst)
     }
 
     /// Waits until the thread has ended.
@@ -122,6 +123,19 @@ impl Pump {
     }
 }
 
+/// Says that the thread has ended, if it panics.
+struct Guard(Arc<Shared>);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        // A poisoned lock: what it holds is whole, or this panic's.
+        let mut known = self.0.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let untaken = self.0.untaken.load(Ordering::SeqCst);
+        known.end.get_or_insert((untaken, End::Engine("the lane's thread has panicked".into())));
+        self.0.changed.notify_all();
+    }
+}
+
 impl Drop for Pump {
     fn drop(&mut self) {
         let _ = self.events.send(Event::Dropped);
@@ -133,15 +147,20 @@ impl Running {
         self.began.elapsed()
     }
 
-    fn at(&self, time: Duration) -> Instant {
-        self.began + time
+    /// Ends the channel, which `close` does and returns the items that are left, and says why.
+    fn ended(&self, end: End, close: impl FnOnce() -> u64) {
+        // A call that finds the channel closed asks why, and waits here.
+        let mut known = self.shared.known.lock().expect("no thread panics with it");
+        (known.is_bound, known.end) = (false, Some((close(), end)));
+        self.shared.changed.notify_all();
     }
 
-    /// Says why the thread ends, before the channel does.
-    fn ended(&self, items: u64, end: End) {
-        let mut known = self.shared.known.lock().expect("no thread panics with it");
-        (known.is_bound, known.end) = (false, Some((items, end)));
-        self.shared.changed.notify_all();
+    /// The latest time of the next look, when nothing comes.
+    fn until(&self, time: Duration) -> Instant {
+        let gives_up = self.alone_since.map(|since| since.saturating_add(self.gives_up_after));
+        // At least now and then: not each time is a time of the clock.
+        let most = self.now() + Duration::from_secs(3600);
+        self.began + gives_up.map_or(time, |gives_up| gives_up.min(time)).min(most)
     }
 
     /// Notes whether there is another end. `Silent` if there was none for too long.
@@ -157,7 +176,7 @@ impl Running {
             return Ok(());
         }
         let since = *self.alone_since.get_or_insert(now);
-        if now - since > self.gives_up_after { Err(End::Silent) } else { Ok(()) }
+        if now.saturating_sub(since) >= self.gives_up_after { Err(End::Silent) } else { Ok(()) }
     }
 
     fn send(&mut self, packet: &Packet) -> Result<(), End> {
@@ -177,8 +196,10 @@ pub(crate) fn send<T, C: Codec<T>>(
             Err(end) => break end,
         }
     };
-    pump.ended(state.untaken() + front.len() as u64, end);
-    front.close();
+    pump.ended(end, || {
+        front.close();
+        state.untaken() + front.len() as u64
+    });
 }
 
 fn send_once<T, C: Codec<T>>(
@@ -192,57 +213,61 @@ fn send_once<T, C: Codec<T>>(
         }
     }
     loop {
-        fill::<T, C>(state, front);
+        fill::<T, C>(state, front, &pump.shared.untaken);
         let mut has_sent = false;
         while let Some(packet) = state.poll(pump.now()) {
             pump.send(&packet)?;
             has_sent = true;
         }
-        if !has_sent || state.room() == 0 || front.is_empty() {
+        if !has_sent || state.room() == 0 || state.has_ended() || front.is_empty() {
             break;
         }
     }
-    pump.shared.untaken.store(state.untaken(), Ordering::Relaxed); // only for the user
+    pump.shared.untaken.store(state.untaken(), Ordering::SeqCst);
     if state.is_closed() || state.is_over() {
         return Err(End::Closed);
     }
     if state.has_differed() && !state.has_receiver() {
         return Err(End::Differs);
     }
-    if state.is_refused(pump.now()) {
+    if state.is_refused() {
         return Err(End::Taken);
     }
     pump.note(state.has_receiver())
 }
 
 /// Takes items from the program, while there is room.
-fn fill<T, C: Codec<T>>(state: &mut Sending, front: &channel::Receiver<T>) {
-    while state.room() > 0 {
+fn fill<T, C: Codec<T>>(state: &mut Sending, front: &channel::Receiver<T>, untaken: &AtomicU64) {
+    while state.room() > 0 && !state.has_ended() {
         let (mut items, mut count) = (Vec::new(), 0);
-        for item in front.try_iter().take(state.room() as usize) {
-            put::<T, C>(&item, &mut items);
-            count += 1;
-            if items.len() >= PACKET {
-                break;
+        let most = state.room().min(front.len().max(1) as u64);
+        // Before they leave the channel: for a moment they count twice, and never not at all.
+        untaken.store(state.untaken() + most, Ordering::SeqCst);
+        while u64::from(count) < most && items.len() < PACKET {
+            match front.try_recv() {
+                Ok(item) => put::<T, C>(&item, &mut items),
+                Err(TryRecvError::Disconnected) if count == 0 => {
+                    state.end();
+                    break;
+                }
+                Err(_) => break,
             }
+            count += 1;
         }
-        if count > 0 {
-            state.push(items.into(), count);
-            continue;
+        if count == 0 {
+            break;
         }
-        if front.is_disconnected() && front.is_empty() {
-            state.end();
-        }
-        return;
+        state.push(items.into(), count);
     }
+    untaken.store(state.untaken(), Ordering::SeqCst);
 }
 
 fn wait_to_send<T>(pump: &Running, state: &Sending, front: &channel::Receiver<T>) {
-    let until = pump.at(state.next_time());
+    let until = pump.until(state.next_time());
     let mut select = Select::new();
     select.recv(&pump.events);
-    // A channel that is disconnected is always ready.
-    if state.room() > 0 && !front.is_disconnected() {
+    // Also for the end, once.
+    if state.room() > 0 && !state.has_ended() {
         select.recv(front);
     }
     let _ = select.ready_deadline(until);
@@ -256,16 +281,54 @@ pub(crate) fn receive<T, C: Codec<T>>(
 ) {
     let mut inbox =
         Inbox { behind, waiting: VecDeque::new(), delivered: 0, next: None, is_dropped: false };
-    loop {
+    let end = loop {
         if let Err(end) = receive_once::<T, C>(pump, &mut state, &mut inbox) {
-            pump.ended(0, end);
-            return;
+            break end;
         }
         let mut time = state.next_time();
         if !inbox.waiting.is_empty() || state.is_short() {
             time = time.min(pump.now() + LOOK);
+        } else if state.has_untaken() {
+            time = time.min(pump.now() + state.quarter());
         }
-        inbox.next = pump.events.recv_deadline(pump.at(time)).ok();
+        inbox.next = pump.events.recv_deadline(pump.until(time)).ok();
+    };
+    let Inbox { behind, waiting, is_dropped, .. } = inbox;
+    let must_answer = end == End::Closed;
+    if !must_answer {
+        pump.events.close(); // nothing is read from it any more
+    }
+    if !is_dropped {
+        // The program gets what came before the end.
+        let _ = behind.send_all(waiting);
+    }
+    pump.ended(end, || {
+        drop(behind);
+        0
+    });
+    if must_answer {
+        answer(pump, &mut state);
+    }
+}
+
+/// The last status may have been lost: the sender gets it as long as it asks.
+fn answer(pump: &mut Running, state: &mut Receiving) {
+    let mut until = pump.now() + state.patience();
+    while let Ok(event) = pump.events.recv_deadline(pump.until(until)) {
+        match event {
+            Event::Packet(Packet::Data(data)) if state.knows(data.sender) => {
+                state.on_packet(Packet::Data(data), pump.now());
+            }
+            _ => continue,
+        }
+        while let Some(packet) = state.poll(pump.now()) {
+            if matches!(packet, Packet::Status(_)) {
+                until = pump.now() + state.patience();
+                if pump.send(&packet).is_err() {
+                    return;
+                }
+            }
+        }
     }
 }
 
@@ -292,14 +355,19 @@ impl<T> Inbox<T> {
             return Ok(());
         };
         let Some((data, known)) = state.on_packet(packet, now) else { return Ok(()) };
-        let mut bytes = &data.items[..];
-        for number in 0..data.count {
+        let (mut bytes, mut number) = (&data.items[..], 0);
+        if let Some(len) = C::LEN {
+            // Those that are known need no look.
+            bytes = bytes.get(len.saturating_mul(known as usize)..).ok_or(End::Malformed)?;
+            number = known;
+        }
+        while number < data.count {
             let item = split::<T, C>(&mut bytes).map_err(|_| End::Malformed)?;
             if number >= known {
-                let item = C::decode(item).map_err(|_| End::Malformed)?;
-                self.waiting.push_back(item);
+                self.waiting.push_back(C::decode(item).map_err(|_| End::Malformed)?);
                 self.delivered += 1;
             }
+            number += 1;
         }
         Ok(())
     }
@@ -329,11 +397,17 @@ fn receive_once<T, C: Codec<T>>(
     while let Some(event) = inbox.next.take().or_else(|| pump.events.try_recv().ok()) {
         inbox.on_event::<C>(event, state, pump.now())?;
     }
-    state.on_taken(inbox.flush());
-    if inbox.is_dropped || inbox.behind.is_disconnected() {
+    let taken = inbox.flush();
+    inbox.is_dropped |= inbox.behind.is_disconnected();
+    if inbox.is_dropped {
+        // Nobody took what the channel has dropped.
         state.close();
+    } else {
+        state.on_taken(taken);
     }
-    while let Some(packet) = state.poll(pump.now()) {
+    while !state.is_over()
+        && let Some(packet) = state.poll(pump.now())
+    {
         pump.send(&packet)?;
     }
     if state.is_over() || inbox.is_dropped {
@@ -342,7 +416,7 @@ fn receive_once<T, C: Codec<T>>(
     if state.has_differed() && !state.has_sender() {
         return Err(End::Differs);
     }
-    if state.is_refused(pump.now()) {
+    if state.is_refused() {
         return Err(End::Taken);
     }
     pump.note(state.has_sender())

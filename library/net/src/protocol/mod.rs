@@ -62,3 +62,45 @@ impl Other {
         now.saturating_sub(self.heard) > times.patience
     }
 }
+
+/// Since when, and until when, this end was told that another one has its place.
+#[derive(Debug, Clone, Copy)]
+struct Refusals {
+    first: Duration,
+    last: Duration,
+}
+
+impl Refusals {
+    /// One more. After a silence they begin anew.
+    fn and(before: Option<Self>, now: Duration, times: Times) -> Option<Self> {
+        let first = before
+            .filter(|before| now.saturating_sub(before.last) <= times.patience)
+            .map_or(now, |before| before.first);
+        Some(Self { first, last: now })
+    }
+
+    /// Whether the other end can't be one that is dead.
+    fn are_final(self, times: Times) -> bool {
+        self.last - self.first > 2 * times.patience
+    }
+}
+
+/// Tells another end, now and then, that the two don't agree.
+#[derive(Debug, Clone, Copy, Default)]
+struct Difference {
+    /// Whether one was heard while this end was alone.
+    is_known: bool,
+    told: Option<Duration>,
+}
+
+impl Difference {
+    /// Whether to answer. Each answer reaches all ends of this name, so there are few.
+    fn is_heard(&mut self, is_alone: bool, now: Duration, times: Times) -> bool {
+        self.is_known |= is_alone;
+        let answers = self.told.is_none_or(|told| now >= told + times.heartbeat());
+        if answers {
+            self.told = Some(now);
+        }
+        answers
+    }
+}

@@ -44,6 +44,8 @@ pub(crate) struct Data {
     pub(crate) sender: Id,
     pub(crate) receiver: Id,
     pub(crate) terms: Terms,
+    /// Most items that this sender has sent and that are not taken.
+    pub(crate) window: u64,
     /// The first item for this receiver.
     pub(crate) base: u64,
     /// The number of the first item here.
@@ -105,6 +107,7 @@ impl Packet {
                 put_terms(&mut to, data.terms);
                 to.put_u64_le(data.sender);
                 to.put_u64_le(data.receiver);
+                to.put_u64_le(data.window);
                 to.put_u64_le(data.base);
                 to.put_u64_le(data.first);
                 to.put_u32_le(data.count);
@@ -136,7 +139,8 @@ impl Packet {
             DATA => {
                 let terms = reader.terms()?;
                 let (sender, receiver) = (reader.u64()?, reader.u64()?);
-                let (base, first, count) = (reader.u64()?, reader.u64()?, reader.u32()?);
+                let (window, base) = (reader.u64()?, reader.u64()?);
+                let (first, count) = (reader.u64()?, reader.u32()?);
                 let [is_last, asks] = reader.flags()?;
                 let items = bytes.slice(bytes.len() - reader.0.len()..);
                 first.checked_add(count.into())?;
@@ -144,6 +148,7 @@ impl Packet {
                     sender,
                     receiver,
                     terms,
+                    window,
                     base,
                     first,
                     count,
@@ -225,6 +230,7 @@ mod tests {
                 sender: 1,
                 receiver: 2,
                 terms,
+                window: 10,
                 base: 3,
                 first: 4,
                 count: 5,

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::{Data, Id, Other, Packet, Status, Terms, Times};
+use super::{Data, Difference, Id, Other, Packet, Refusals, Status, Terms, Times};
 
 /// Earlier senders that a receiver remembers.
 const EARLIER: usize = 1024;
@@ -16,8 +16,6 @@ pub(crate) struct Receiving {
     times: Times,
     /// Most items that are delivered and not taken.
     window: u64,
-    /// Whether a gap is an error of the link, and is filled.
-    fills: bool,
     sender: Option<Bound>,
     /// Senders that were bound before, and what was expected of each: packets of theirs may still
     /// come, and they may live.
@@ -26,19 +24,22 @@ pub(crate) struct Receiving {
     /// senders.
     delivered: u64,
     taken: u64,
-    /// Items that never came.
-    lost: u64,
     offer: (Duration, Duration),
     replies: VecDeque<Packet>,
-    refused_since: Option<Duration>,
-    has_differed: bool,
+    refusals: Option<Refusals>,
+    difference: Difference,
     is_closed: bool,
+    /// A mistake, for the simulation to find.
+    #[cfg(test)]
+    pub(crate) ignores_gaps: bool,
 }
 
 /// The sender that a receiver is bound to, or was bound to last.
 #[derive(Debug)]
 struct Bound {
     other: Other,
+    /// Most items of it that are not taken.
+    window: u64,
     base: u64,
     expected: u64,
     /// The number of items in all, when it is known.
@@ -54,45 +55,40 @@ struct Bound {
 }
 
 impl Receiving {
-    pub(crate) fn new(id: Id, terms: Terms, times: Times, window: u64, fills: bool) -> Self {
+    pub(crate) fn new(id: Id, terms: Terms, times: Times, window: u64) -> Self {
         Self {
             id,
             terms,
             times,
             window,
-            fills,
+            #[cfg(test)]
+            ignores_gaps: false,
             sender: None,
             earlier: VecDeque::new(),
             delivered: 0,
             taken: 0,
-            lost: 0,
             offer: (Duration::ZERO, times.again),
             replies: VecDeque::new(),
-            refused_since: None,
-            has_differed: false,
+            refusals: None,
+            difference: Difference::default(),
             is_closed: false,
         }
     }
 
-    /// Items that never came.
-    pub(crate) fn lost(&self) -> u64 {
-        self.lost
+    /// Whether another receiver has this one's place, and lives.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.refusals.is_some_and(|refusals| refusals.are_final(self.times))
     }
 
-    /// Whether another receiver has had this one's place for longer than a dead one could.
-    pub(crate) fn is_refused(&self, now: Duration) -> bool {
-        self.refused_since.is_some_and(|since| now - since > 2 * self.times.patience)
-    }
-
-    /// Whether a sender was heard that doesn't agree with this receiver.
+    /// Whether a sender was heard that doesn't agree with this receiver, and no other one.
     pub(crate) fn has_differed(&self) -> bool {
-        self.has_differed
+        self.difference.is_known
     }
 
-    /// Both ends hear of it.
-    fn differs(&mut self) {
-        self.has_differed = true;
-        self.replies.push_back(self.offer());
+    fn differs(&mut self, now: Duration) {
+        if self.difference.is_heard(!self.has_sender(), now, self.times) {
+            self.replies.push_back(self.offer());
+        }
     }
 
     /// Whether all that the sender sent has been taken, and it was told so.
@@ -109,9 +105,10 @@ impl Receiving {
 
     /// Whether the sender may wait until items are taken.
     pub(crate) fn is_short(&self) -> bool {
-        self.sender
-            .as_ref()
-            .is_some_and(|sender| 4 * (sender.expected - sender.told.1) >= 3 * self.window)
+        self.sender.as_ref().is_some_and(|sender| {
+            let untaken = sender.expected.saturating_sub(sender.told.1);
+            untaken.saturating_mul(4) >= sender.window.saturating_mul(3)
+        })
     }
 
     /// The number of the sender's items up to which the program has taken all.
@@ -125,9 +122,30 @@ impl Receiving {
         self.taken = taken;
     }
 
+    pub(crate) fn patience(&self) -> Duration {
+        self.times.patience
+    }
+
+    /// The time after which a sender is told what was taken.
+    pub(crate) fn quarter(&self) -> Duration {
+        self.times.again / 4
+    }
+
+    /// Whether items are delivered and not taken.
+    pub(crate) fn has_untaken(&self) -> bool {
+        self.delivered > self.taken
+    }
+
+    /// Whether this receiver is bound to this sender, or was bound to it last.
+    pub(crate) fn knows(&self, id: Id) -> bool {
+        self.sender.as_ref().is_some_and(|sender| sender.other.id == id)
+    }
+
     /// The program takes no more.
     pub(crate) fn close(&mut self) {
-        self.is_closed = true;
+        if std::mem::replace(&mut self.is_closed, true) {
+            return;
+        }
         if let Some(sender) = &mut self.sender {
             sender.asks = true;
         }
@@ -136,11 +154,11 @@ impl Receiving {
     /// Returns items that are new, and the number of those at their beginning that are not.
     pub(crate) fn on_packet(&mut self, packet: Packet, now: Duration) -> Option<(Data, u32)> {
         match packet {
-            Packet::Seek { terms, .. } if terms != self.terms => self.differs(),
+            Packet::Seek { terms, .. } if terms != self.terms => self.differs(now),
             Packet::Seek { sender, .. } => self.sought(sender, now),
             Packet::Data(data) if data.receiver == self.id => return self.on_data(data, now),
             Packet::Refused { to } if to == self.id => {
-                self.refused_since.get_or_insert(now);
+                self.refusals = Refusals::and(self.refusals, now, self.times);
             }
             _ => {}
         }
@@ -154,8 +172,7 @@ impl Receiving {
     }
 
     fn sought(&mut self, id: Id, now: Duration) {
-        let is_own = self.sender.as_ref().is_some_and(|sender| sender.other.id == id);
-        if is_own || self.is_free(now) {
+        if self.knows(id) || self.is_free(now) {
             self.replies.push_back(self.offer());
         } else {
             self.replies.push_back(Packet::Refused { to: id });
@@ -166,13 +183,12 @@ impl Receiving {
         Packet::Offer { receiver: self.id, terms: self.terms }
     }
 
-    fn on_data(&mut self, data: Data, now: Duration) -> Option<(Data, u32)> {
+    fn on_data(&mut self, mut data: Data, now: Duration) -> Option<(Data, u32)> {
         if data.terms != self.terms {
-            self.differs();
+            self.differs(now);
             return None;
         }
-        let is_own = self.sender.as_ref().is_some_and(|sender| sender.other.id == data.sender);
-        if !is_own {
+        if !self.knows(data.sender) {
             if !self.is_free(now) {
                 self.replies.push_back(Packet::Refused { to: data.sender });
                 return None;
@@ -180,6 +196,7 @@ impl Receiving {
             let expected = self.expected_of(data.sender).unwrap_or(data.base);
             self.sender = Some(Bound {
                 other: Other { id: data.sender, heard: now },
+                window: data.window.min(self.window),
                 base: data.base,
                 expected,
                 end: None,
@@ -190,22 +207,27 @@ impl Receiving {
                 is_gone: false,
             });
         }
-        self.refused_since = None;
+        (self.refusals, self.difference.is_known) = (None, false);
         let window = self.window;
         let untaken = self.delivered - self.taken;
         let sender = self.sender.as_mut()?;
         sender.other.heard = now;
         sender.is_gone = false;
         sender.asks |= data.asks;
+        if data.base > sender.expected {
+            // Another receiver has taken those before.
+            (sender.base, sender.expected) = (data.base, data.base);
+        }
         let end = data.first + u64::from(data.count);
         if data.first > sender.expected {
-            if self.fills {
-                sender.has_gap = true;
-                sender.asks = true;
-                return None;
+            sender.has_gap = true;
+            sender.asks = true;
+            #[cfg(test)]
+            if self.ignores_gaps {
+                sender.expected = data.first;
+                return self.on_data(data, now);
             }
-            self.lost += data.first - sender.expected;
-            sender.expected = data.first;
+            return None;
         }
         if end <= sender.expected {
             if data.is_last && end == sender.expected {
@@ -214,14 +236,16 @@ impl Receiving {
             return None;
         }
         let known = (sender.expected - data.first) as u32;
-        let new = u64::from(data.count - known);
-        if untaken + new > window {
-            // Those of an earlier sender are still here. It comes again.
+        // Items of an earlier sender may be here, or the sender's window is larger. The rest comes again.
+        let room = window.saturating_sub(untaken);
+        let new = u64::from(data.count - known).min(room);
+        if new == 0 {
             return None;
         }
+        data.count = known + new as u32;
         sender.has_gap = false;
-        sender.expected = end;
-        if data.is_last {
+        sender.expected = data.first + u64::from(data.count);
+        if data.is_last && sender.expected == end {
             sender.end = Some(end);
         }
         self.delivered += new;
@@ -260,17 +284,16 @@ impl Receiving {
                 return Some(self.offer());
             }
         }
-        let taken = self.taken_of(self.sender.as_ref()?);
-        let window = self.window;
+        let (taken, quarter) = (self.taken_of(self.sender.as_ref()?), self.quarter());
         let sender = self.sender.as_mut()?;
         let (expected, told) = (sender.expected, sender.told);
         let is_over = sender.end == Some(taken);
-        let has_taken = taken - told.1.min(taken) >= window.div_ceil(4);
+        let has_taken = taken.saturating_sub(told.1) >= sender.window.div_ceil(4);
         let is_news = told != (expected, taken);
         let is_due = sender.asks
             || has_taken
             || (is_over && is_news)
-            || (is_news && now >= sender.told_at + times.again / 4)
+            || (is_news && now >= sender.told_at + quarter)
             || (!sender.is_gone && now >= sender.told_at + times.heartbeat());
         if !is_due {
             return None;
@@ -304,7 +327,7 @@ impl Receiving {
             return Duration::ZERO;
         }
         let is_news = sender.told != (sender.expected, self.taken_of(sender));
-        let status = if is_news { self.times.again / 4 } else { self.times.heartbeat() };
+        let status = if is_news { self.quarter() } else { self.times.heartbeat() };
         match sender.is_gone {
             true if is_news => self.offer.0.min(sender.told_at + status),
             true => self.offer.0,

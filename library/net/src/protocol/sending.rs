@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::{Data, Id, Other, Packet, Status, Terms, Times};
+use super::{Data, Difference, Id, Other, Packet, Refusals, Status, Terms, Times};
 
 /// Items that are sent in one packet.
 #[derive(Debug)]
@@ -29,8 +29,6 @@ pub(crate) struct Sending {
     times: Times,
     /// Most items that are accepted and not taken.
     window: u64,
-    /// Whether items are kept until they are taken, and sent again.
-    keeps: bool,
     /// What may have to be sent, oldest first.
     batches: VecDeque<Batch>,
     /// The number of the next item from the program.
@@ -57,19 +55,18 @@ pub(crate) struct Sending {
     /// When it next looks for a receiver, and how long it then waits.
     seek: (Duration, Duration),
     replies: VecDeque<Packet>,
-    refused_since: Option<Duration>,
-    has_differed: bool,
+    refusals: Option<Refusals>,
+    difference: Difference,
     is_closed: bool,
 }
 
 impl Sending {
-    pub(crate) fn new(id: Id, terms: Terms, times: Times, window: u64, keeps: bool) -> Self {
+    pub(crate) fn new(id: Id, terms: Terms, times: Times, window: u64) -> Self {
         Self {
             id,
             terms,
             times,
             window,
-            keeps,
             batches: VecDeque::new(),
             next: 0,
             sent: 0,
@@ -86,8 +83,8 @@ impl Sending {
             again: times.again,
             seek: (Duration::ZERO, times.again),
             replies: VecDeque::new(),
-            refused_since: None,
-            has_differed: false,
+            refusals: None,
+            difference: Difference::default(),
             is_closed: false,
         }
     }
@@ -109,6 +106,10 @@ impl Sending {
         self.has_ended = true;
     }
 
+    pub(crate) fn has_ended(&self) -> bool {
+        self.has_ended
+    }
+
     /// Whether all that was accepted has been taken, and the end is known to the receiver.
     pub(crate) fn is_over(&self) -> bool {
         self.end_is_known && self.taken == self.next
@@ -128,30 +129,32 @@ impl Sending {
         self.receiver.is_some()
     }
 
-    /// Whether another sender has had this one's place for longer than a dead one could.
-    pub(crate) fn is_refused(&self, now: Duration) -> bool {
-        self.refused_since.is_some_and(|since| now - since > 2 * self.times.patience)
+    /// Whether another sender has this one's place, and lives.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.refusals.is_some_and(|refusals| refusals.are_final(self.times))
     }
 
-    /// Whether a receiver was heard that doesn't agree with this sender.
+    /// Whether a receiver was heard that doesn't agree with this sender, and no other one.
     pub(crate) fn has_differed(&self) -> bool {
-        self.has_differed
+        self.difference.is_known
     }
 
     pub(crate) fn on_packet(&mut self, packet: Packet, now: Duration) {
         match packet {
             Packet::Offer { receiver, terms } if terms == self.terms => self.offered(receiver, now),
-            Packet::Offer { .. } => {
-                // Both ends hear of it.
-                self.has_differed = true;
-                self.replies.push_back(Packet::Seek { sender: self.id, terms: self.terms });
-            }
+            Packet::Offer { .. } => self.differs(now),
             Packet::Status(status) if status.sender == self.id => self.answered(status, now),
             Packet::Refused { to } if to == self.id => {
-                self.refused_since.get_or_insert(now);
+                self.refusals = Refusals::and(self.refusals, now, self.times);
                 self.receiver = None;
             }
             _ => {}
+        }
+    }
+
+    fn differs(&mut self, now: Duration) {
+        if self.difference.is_heard(self.receiver.is_none(), now, self.times) {
+            self.replies.push_back(Packet::Seek { sender: self.id, terms: self.terms });
         }
     }
 
@@ -169,9 +172,7 @@ impl Sending {
     /// A new receiver begins with what was not taken.
     fn bind(&mut self, id: Id, now: Duration) {
         self.receiver = Some(Other { id, heard: now });
-        if !self.keeps {
-            self.taken = self.sent;
-        }
+        self.difference.is_known = false;
         (self.base, self.sent, self.expected) = (self.taken, self.taken, self.taken);
         self.gap = None;
         (self.end_is_told, self.end_is_known) = (false, false);
@@ -185,7 +186,7 @@ impl Sending {
             return;
         }
         receiver.heard = now;
-        self.refused_since = None;
+        self.refusals = None;
         self.is_closed |= status.is_closed;
         self.end_is_known |= status.knows_end;
         if status.expected > self.expected || status.taken > self.taken {
@@ -199,7 +200,7 @@ impl Sending {
         }
         // Once for each gap: answers to what was sent meanwhile tell the same one.
         let is_new = status.expected == self.expected && self.gap != Some(self.expected);
-        if self.keeps && status.has_gap && is_new && self.expected < self.sent {
+        if status.has_gap && is_new && self.expected < self.sent {
             self.gap = Some(self.expected);
             self.sent = self.expected;
         }
@@ -224,9 +225,7 @@ impl Sending {
             self.again = (2 * self.again).min(self.times.heartbeat());
             self.answered = now;
             self.gap = None;
-            if self.keeps && self.expected < self.sent {
-                self.sent = self.expected;
-            }
+            self.sent = self.sent.min(self.expected);
             return Some(self.data(receiver.id, now));
         }
         let is_due = self.may_send() || now >= self.told + self.times.heartbeat();
@@ -264,6 +263,7 @@ impl Sending {
             sender: self.id,
             receiver,
             terms: self.terms,
+            window: self.window,
             base: self.base,
             first: self.sent,
             count: 0,
@@ -276,9 +276,6 @@ impl Sending {
             let batch = &self.batches[index];
             (data.first, data.count, data.items) = (batch.first, batch.count, batch.items.clone());
             self.sent = batch.end();
-            if !self.keeps {
-                self.batches.pop_front();
-            }
             data.asks = !self.may_send();
         }
         data.is_last = self.has_ended && self.sent == self.next;

@@ -43,7 +43,7 @@ enum Mistake {
     IgnoresGaps,
     /// The receiver says that its program has taken what it has delivered.
     TellsTooMuch,
-    /// Nobody sends again.
+    /// The receiver takes no sender for dead.
     ForgetsTheTime,
 }
 
@@ -54,7 +54,6 @@ struct Sender {
 }
 
 struct Receiver {
-    id: Id,
     state: Receiving,
     /// Delivered, and not taken by the program: the sender, and the number.
     inside: std::collections::VecDeque<(Id, u64)>,
@@ -258,7 +257,7 @@ impl World {
 }
 
 fn sending(id: Id, window: u64) -> Sending {
-    Sending::new(id, Terms::new(0, 0), TIMES, window, true)
+    Sending::new(id, Terms::new(0, 0), TIMES, window)
 }
 
 fn receiver(id: Id, window: u64, mistake: Mistake) -> Receiver {
@@ -267,15 +266,9 @@ fn receiver(id: Id, window: u64, mistake: Mistake) -> Receiver {
         Mistake::ForgetsTheTime => Times { patience: Duration::from_secs(1000), ..TIMES },
         _ => TIMES,
     };
-    let fills = mistake != Mistake::IgnoresGaps;
-    Receiver {
-        id,
-        state: Receiving::new(id, Terms::new(0, 0), times, window, fills),
-        inside: Default::default(),
-        delivered: 0,
-        taken: 0,
-        last: None,
-    }
+    let mut state = Receiving::new(id, Terms::new(0, 0), times, window);
+    state.ignores_gaps = mistake == Mistake::IgnoresGaps;
+    Receiver { state, inside: Default::default(), delivered: 0, taken: 0, last: None }
 }
 
 fn run(seed: u64, mistake: Mistake) {
