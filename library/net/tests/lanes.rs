@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use corelane_net::{End, Node, OpenError};
+use corelane_net::{Codec, End, Malformed, Node, OpenError};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -166,4 +166,130 @@ fn what_is_refused_names_the_mend() {
         assert!(matches!(node.lane::<u8>(name).sender(), Err(OpenError::Name(_))), "{name}");
     }
     assert_eq!(node.lane::<u8>("a").window(0).sender().unwrap_err(), OpenError::Window);
+}
+
+#[test]
+fn what_a_dropped_receiver_had_not_taken_is_not_confirmed() {
+    let (here, there) = nodes();
+    let rx = here.lane::<u64>("left").receiver().unwrap();
+    let tx = there.lane::<u64>("left").sender().unwrap();
+    (0..20).for_each(|n| tx.send(n).unwrap());
+    assert_eq!(rx.recv(), Ok(0));
+    drop(rx);
+    let unconfirmed = tx.finish(10 * SECOND).unwrap_err();
+    assert!(unconfirmed.items >= 19, "{unconfirmed}");
+    assert_eq!(unconfirmed.end, End::Closed);
+}
+
+#[test]
+fn a_receiver_that_is_closed_ends_at_once() {
+    let (here, there) = nodes();
+    let rx = here.lane::<u64>("closed").receiver().unwrap();
+    let tx = there.lane::<u64>("closed").sender().unwrap();
+    tx.send(1).unwrap();
+    assert_eq!(rx.recv(), Ok(1));
+    rx.close();
+    let begin = Instant::now();
+    while tx.end().is_none() {
+        assert!(begin.elapsed() < 2 * SECOND);
+        thread::yield_now();
+    }
+    assert_eq!((tx.end(), rx.end()), (Some(End::Closed), Some(End::Closed)));
+}
+
+#[test]
+fn ends_with_different_windows_go_on() {
+    for (sends, receives) in [(4096, 100), (10, 4096)] {
+        let (here, there) = nodes();
+        let rx = here.lane::<u64>("windows").window(receives).receiver().unwrap();
+        let tx = there.lane::<u64>("windows").window(sends).sender().unwrap();
+        assert!(rx.wait_for_sender(10 * SECOND));
+        let begin = Instant::now();
+        let sending = thread::spawn(move || {
+            (0..10_000).for_each(|n| tx.send(n).unwrap());
+            tx.finish(10 * SECOND)
+        });
+        assert!(rx.iter().eq(0..10_000));
+        assert_eq!(sending.join().unwrap(), Ok(()));
+        assert!(begin.elapsed() < 8 * SECOND, "{:?}", begin.elapsed());
+    }
+}
+
+#[test]
+fn what_is_not_received_is_counted() {
+    let (here, _) = nodes();
+    let tx = here.lane::<u64>("counted").sender().unwrap();
+    for n in 0..100 {
+        tx.send(n).unwrap();
+        assert!(tx.untaken() > n);
+    }
+    let unconfirmed = tx.finish(SECOND / 10).unwrap_err();
+    assert_eq!((unconfirmed.items, unconfirmed.end), (100, End::TimedOut));
+}
+
+#[test]
+fn what_came_before_a_silence_is_received() {
+    let (here, there) = nodes();
+    let patience = SECOND / 5;
+    let lane = here.lane::<u64>("silence").window(64).patience(patience);
+    let rx = lane.gives_up_after(patience).receiver().unwrap();
+    let tx = there.lane::<u64>("silence").window(64).patience(patience).sender().unwrap();
+    (0..32).for_each(|n| tx.send(n).unwrap());
+    while tx.untaken() == 32 && rx.len() < 24 {
+        thread::yield_now();
+    }
+    drop(there); // a clone is the sender's
+    std::mem::forget(tx);
+    drop(here);
+    assert!(rx.iter().take(32).eq(0..32));
+}
+
+#[test]
+fn times_of_any_length_are_taken() {
+    let (here, there) = nodes();
+    for time in [Duration::ZERO, Duration::MAX] {
+        let rx = here.lane::<u64>("times").patience(time).gives_up_after(Duration::MAX);
+        let tx = there.lane::<u64>("times").patience(time).gives_up_after(Duration::MAX);
+        let (rx, tx) = (rx.receiver().unwrap(), tx.sender().unwrap());
+        tx.send(7).unwrap();
+        assert_eq!(rx.recv_timeout(10 * SECOND), Ok(7));
+        assert_eq!(tx.finish(10 * SECOND), Ok(()));
+    }
+}
+
+/// A codec that can't read what it writes.
+struct Broken;
+
+impl Codec<u8> for Broken {
+    const LEN: Option<usize> = None;
+
+    fn name() -> String {
+        "broken".into()
+    }
+
+    fn encode(item: &u8, to: &mut Vec<u8>) {
+        assert_ne!(*item, 13, "this one panics");
+        to.push(*item);
+    }
+
+    fn decode(_: &[u8]) -> Result<u8, Malformed> {
+        Err(Malformed)
+    }
+}
+
+#[test]
+fn faults_of_a_codec_end_the_lane_and_say_why() {
+    let (here, there) = nodes();
+    let rx = here.lane_by::<u8, Broken>("broken").receiver().unwrap();
+    let tx = there.lane_by::<u8, Broken>("broken").sender().unwrap();
+    tx.send(1).unwrap();
+    assert!(rx.recv().is_err());
+    assert_eq!(rx.end(), Some(End::Malformed));
+    let _ = tx.send(13);
+    let begin = Instant::now();
+    while tx.end().is_none() {
+        assert!(begin.elapsed() < 5 * SECOND);
+        thread::yield_now();
+    }
+    assert!(matches!(tx.end(), Some(End::Engine(reason)) if reason.contains("panicked")));
 }

@@ -110,6 +110,11 @@ impl Sending {
         self.has_ended
     }
 
+    #[cfg(test)]
+    pub(crate) fn sent_in_all(&self) -> u64 {
+        self.next
+    }
+
     /// Whether all that was accepted has been taken, and the end is known to the receiver.
     pub(crate) fn is_over(&self) -> bool {
         self.end_is_known && self.taken == self.next
