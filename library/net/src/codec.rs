@@ -81,6 +81,48 @@ impl Codec<Vec<u8>> for Records {
     }
 }
 
+/// Any type of serde's, in the format of [postcard](https://docs.rs/postcard). With feature `serde`.
+///
+/// ```
+/// # use corelane_net::{Codec, Postcard};
+/// #[derive(serde::Serialize, serde::Deserialize)]
+/// enum Job {
+///     Render { page: u32, title: String },
+///     Stop,
+/// }
+/// let mut bytes = Vec::new();
+/// Postcard::encode(&Job::Render { page: 7, title: "Contents".into() }, &mut bytes);
+/// assert_eq!(bytes.len(), 11);
+/// assert!(matches!(Postcard::decode(&bytes), Ok(Job::Render { page: 7, .. })));
+/// ```
+#[cfg(feature = "serde")]
+#[derive(Debug, Clone, Copy)]
+pub struct Postcard;
+
+#[cfg(feature = "serde")]
+impl<T: serde::Serialize + serde::de::DeserializeOwned + 'static> Codec<T> for Postcard {
+    const LEN: Option<usize> = None;
+
+    fn name() -> String {
+        format!("{} by postcard", last_name::<T>())
+    }
+
+    /// # Panics
+    ///
+    /// If the type refuses to be written.
+    fn encode(item: &T, to: &mut Vec<u8>) {
+        let written = postcard::to_extend(item, std::mem::take(to));
+        *to = written.expect("its type can be written");
+    }
+
+    fn decode(bytes: &[u8]) -> Result<T, Malformed> {
+        match postcard::take_from_bytes(bytes) {
+            Ok((item, [])) => Ok(item),
+            _ => Err(Malformed),
+        }
+    }
+}
+
 /// Appends an item to a packet: with its length before it, unless all have the same.
 pub(crate) fn put<T, C: Codec<T>>(item: &T, to: &mut Vec<u8>) {
     if C::LEN.is_some() {

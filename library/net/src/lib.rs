@@ -41,6 +41,15 @@
 //! | two senders, or two receivers of one name | the second one waits for the first one's place, and gives up as above |
 //! | memory | the window, at each end |
 //!
+//! # Items
+//!
+//! | items | lane |
+//! |---|---|
+//! | numbers, and plain types with zerocopy's derives | [`Node::lane`] |
+//! | bytes of any length | [`Node::records`] |
+//! | any type of serde's, with feature `serde` | [`Node::lane_by`] with `Postcard` |
+//! | what you write a [`Codec`] for | [`Node::lane_by`] |
+//!
 //! # What it costs
 //!
 //! One thread for each handle, and those of the engine for each [`Node`].
@@ -53,6 +62,8 @@ mod node;
 mod protocol;
 mod pump;
 
+#[cfg(feature = "serde")]
+pub use codec::Postcard;
 pub use codec::{Codec, Malformed, Plain, Records};
 pub use error::{End, OpenError, Unconfirmed};
 pub use lane::{Lane, Receiver, Sender};

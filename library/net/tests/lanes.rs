@@ -293,3 +293,17 @@ fn faults_of_a_codec_end_the_lane_and_say_why() {
     }
     assert!(matches!(tx.end(), Some(End::Engine(reason)) if reason.contains("panicked")));
 }
+
+#[cfg(feature = "serde")]
+#[test]
+fn values_of_serde_come() {
+    use corelane_net::Postcard;
+    type Value = (String, Vec<Option<i64>>);
+    let (here, there) = nodes();
+    let rx = here.lane_by::<Value, Postcard>("values").receiver().unwrap();
+    let tx = there.lane_by::<Value, Postcard>("values").sender().unwrap();
+    let values: Vec<Value> = (0..100).map(|n| (n.to_string(), vec![None, Some(-n)])).collect();
+    values.iter().for_each(|value| tx.send(value.clone()).unwrap());
+    drop(tx);
+    assert!(rx.iter().eq(values));
+}
