@@ -67,12 +67,12 @@ impl<T, C: Codec<T>> Lane<T, C> {
         self
     }
 
-    fn terms(&self) -> Terms {
+    fn terms(&self, guarantee: u8) -> Terms {
         // FNV: the same on all machines.
         let hash = C::name().bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });
-        Terms::new(ORDERED, hash)
+        Terms::new(guarantee, hash)
     }
 
     fn check(&self) -> Result<(), OpenError> {
@@ -91,7 +91,8 @@ impl<T, C: Codec<T>> Lane<T, C> {
 /// The largest window.
 const MOST: usize = 1 << 24;
 
-/// The guarantee of all lanes, so far.
+/// The guarantees, as the ends tell them.
+const LATEST: u8 = 0;
 const ORDERED: u8 = 2;
 
 impl<T: Send + 'static, C: Codec<T>> Lane<T, C> {
@@ -101,18 +102,8 @@ impl<T: Send + 'static, C: Codec<T>> Lane<T, C> {
     ///
     /// [`OpenError::Name`], [`OpenError::Window`], or [`OpenError::Engine`].
     pub fn sender(self) -> Result<Sender<T>, OpenError> {
-        self.check()?;
-        let id = pump::id();
-        // One half waits for the thread, the other one for the receiver.
-        let inside = (self.window / 2).max(1);
-        let (tx, front) = channel::bounded((self.window - inside).max(1));
-        let rest = front.clone();
-        let state = Sending::new(id, self.terms(), self.times, inside as u64);
-        let pump =
-            Pump::start(&self.engine, &self.name, id, true, self.gives_up_after, move |pump| {
-                pump::send::<T, C>(pump, state, &front)
-            })?;
-        Ok(Sender { front: tx, rest, pump })
+        let (tx, front) = channel::bounded(self.outside());
+        self.sender_by(ORDERED, tx, front)
     }
 
     /// The receiving end. The sending one may come later.
@@ -121,12 +112,64 @@ impl<T: Send + 'static, C: Codec<T>> Lane<T, C> {
     ///
     /// As [`sender`](Self::sender).
     pub fn receiver(self) -> Result<Receiver<T>, OpenError> {
+        self.receiver_by(ORDERED)
+    }
+
+    /// The sending end of a lane whose sends never wait: when the window is full, a send drops the
+    /// oldest item that hasn't left this program. What has left comes in order, as in other lanes. So
+    /// take a small window for what must be fresh. The other end is a
+    /// [`latest_receiver`](Self::latest_receiver).
+    ///
+    /// # Errors
+    ///
+    /// As [`sender`](Self::sender).
+    pub fn latest_sender(self) -> Result<LatestSender<T>, OpenError> {
+        let (tx, front) = channel::latest(self.outside());
+        self.sender_by(LATEST, tx, front)
+    }
+
+    /// The receiving end for a [`latest_sender`](Self::latest_sender).
+    ///
+    /// # Errors
+    ///
+    /// As [`sender`](Self::sender).
+    pub fn latest_receiver(self) -> Result<Receiver<T>, OpenError> {
+        self.receiver_by(LATEST)
+    }
+
+    /// Items of the window that are on their way, or with the receiver.
+    fn inside(&self) -> usize {
+        (self.window / 2).max(1)
+    }
+
+    /// Items of the window that wait for the lane's thread.
+    fn outside(&self) -> usize {
+        self.window.min(MOST).saturating_sub(self.inside()).max(1)
+    }
+
+    fn sender_by<S>(
+        self,
+        guarantee: u8,
+        front: S,
+        rest: channel::Receiver<T>,
+    ) -> Result<Sender<T, S>, OpenError> {
         self.check()?;
-        let id = pump::id();
-        let inside = (self.window / 2).max(1);
+        let (id, inside) = (pump::id(), self.inside() as u64);
+        let state = Sending::new(id, self.terms(guarantee), self.times, inside);
+        let items = rest.clone();
+        let pump =
+            Pump::start(&self.engine, &self.name, id, true, self.gives_up_after, move |pump| {
+                pump::send::<T, C>(pump, state, &items)
+            })?;
+        Ok(Sender { front, rest, pump })
+    }
+
+    fn receiver_by(self, guarantee: u8) -> Result<Receiver<T>, OpenError> {
+        self.check()?;
+        let (id, inside) = (pump::id(), self.inside());
         // When there is room in it, items were taken.
         let (behind, rx) = channel::bounded((inside * 3 / 4).max(1));
-        let state = Receiving::new(id, self.terms(), self.times, inside as u64);
+        let state = Receiving::new(id, self.terms(guarantee), self.times, inside as u64);
         let pump =
             Pump::start(&self.engine, &self.name, id, false, self.gives_up_after, move |pump| {
                 pump::receive::<T, C>(pump, state, behind)
@@ -137,22 +180,26 @@ impl<T: Send + 'static, C: Codec<T>> Lane<T, C> {
 
 /// The sending end of a lane. It has the calls of [`channel::Sender`]; its clones are, too.
 #[derive(Debug)]
-pub struct Sender<T> {
-    front: channel::Sender<T>,
+pub struct Sender<T, S = channel::Sender<T>> {
+    front: S,
     /// To count what is left in it.
     rest: channel::Receiver<T>,
     pump: Pump,
 }
 
-impl<T> Deref for Sender<T> {
-    type Target = channel::Sender<T>;
+/// The sending end of a lane that drops the oldest items. It has the calls of
+/// [`channel::latest::Sender`].
+pub type LatestSender<T> = Sender<T, channel::latest::Sender<T>>;
 
-    fn deref(&self) -> &channel::Sender<T> {
+impl<T, S> Deref for Sender<T, S> {
+    type Target = S;
+
+    fn deref(&self) -> &S {
         &self.front
     }
 }
 
-impl<T> Sender<T> {
+impl<T, S> Sender<T, S> {
     /// Sends no more, and waits until the receiving program has received all. Clones of the
     /// channel's sender can send until then.
     ///
@@ -183,7 +230,7 @@ impl<T> Sender<T> {
 
     /// The number of items that were sent, and of which it isn't known that they were received.
     pub fn untaken(&self) -> u64 {
-        self.front.len() as u64 + self.pump.untaken()
+        self.rest.len() as u64 + self.pump.untaken()
     }
 
     /// Waits until a receiver is there. Returns whether one is.

@@ -307,3 +307,36 @@ fn values_of_serde_come() {
     drop(tx);
     assert!(rx.iter().eq(values));
 }
+
+#[test]
+fn a_sender_of_the_latest_items_never_waits() {
+    let (here, there) = nodes();
+    let rx = here.lane::<u64>("latest").window(8).latest_receiver().unwrap();
+    let tx = there.lane::<u64>("latest").window(8).latest_sender().unwrap();
+    assert!(tx.wait_for_receiver(10 * SECOND));
+    let begin = Instant::now();
+    (0..10_000).for_each(|n| tx.send(n).unwrap());
+    assert!(begin.elapsed() < SECOND);
+    let last = thread::spawn(move || {
+        let got: Vec<u64> = rx.iter().collect();
+        assert!(got.is_sorted_by(|one, next| one < next), "{got:?}");
+        (got.len() as u64, got.last().copied())
+    });
+    while tx.untaken() > 0 {
+        thread::yield_now();
+    }
+    let dropped = tx.dropped();
+    assert_eq!(tx.finish(10 * SECOND), Ok(()));
+    assert_eq!(last.join().unwrap(), (10_000 - dropped, Some(9_999)));
+    assert!(dropped > 0);
+}
+
+#[test]
+fn a_lane_for_the_latest_items_is_another_one() {
+    let (here, there) = nodes();
+    let rx = here.lane::<u64>("kinds").latest_receiver().unwrap();
+    let tx = there.lane::<u64>("kinds").sender().unwrap();
+    assert!(rx.recv().is_err());
+    assert_eq!(rx.end(), Some(End::Differs));
+    drop(tx);
+}
