@@ -11,7 +11,7 @@ use corelane::channel;
 use crate::codec::{Codec, Plain};
 use crate::engine::Engine;
 use crate::error::{End, OpenError, Unconfirmed};
-use crate::protocol::{Receiving, Sending, Terms, Times};
+use crate::protocol::{Id, Receive, Receiving, Sending, Several, Terms, Times};
 use crate::pump::{self, Pump};
 
 /// A lane between two programs, of which this one takes an end.
@@ -112,7 +112,18 @@ impl<T: Send + 'static, C: Codec<T>> Lane<T, C> {
     ///
     /// As [`sender`](Self::sender).
     pub fn receiver(self) -> Result<Receiver<T>, OpenError> {
-        self.receiver_by(ORDERED)
+        self.receiver_by(ORDERED, Receiving::new)
+    }
+
+    /// A receiving end for any number of senders, such as clients of a server. Items of one sender
+    /// come in its order. Each sender has the whole window. The lane stays open when senders end; it
+    /// gives up when there is none for too long.
+    ///
+    /// # Errors
+    ///
+    /// As [`sender`](Self::sender).
+    pub fn receiver_of_several(self) -> Result<Receiver<T>, OpenError> {
+        self.receiver_by(ORDERED, Several::new)
     }
 
     /// The sending end of a lane whose sends never wait: when the window is full, a send drops the
@@ -134,7 +145,7 @@ impl<T: Send + 'static, C: Codec<T>> Lane<T, C> {
     ///
     /// As [`sender`](Self::sender).
     pub fn latest_receiver(self) -> Result<Receiver<T>, OpenError> {
-        self.receiver_by(LATEST)
+        self.receiver_by(LATEST, Receiving::new)
     }
 
     /// Items of the window that are on their way, or with the receiver.
@@ -164,12 +175,16 @@ impl<T: Send + 'static, C: Codec<T>> Lane<T, C> {
         Ok(Sender { front, rest, pump })
     }
 
-    fn receiver_by(self, guarantee: u8) -> Result<Receiver<T>, OpenError> {
+    fn receiver_by<R: Receive + Send + 'static>(
+        self,
+        guarantee: u8,
+        state: impl FnOnce(Id, Terms, Times, u64) -> R,
+    ) -> Result<Receiver<T>, OpenError> {
         self.check()?;
         let (id, inside) = (pump::id(), self.inside());
         // When there is room in it, items were taken.
         let (behind, rx) = channel::bounded((inside * 3 / 4).max(1));
-        let state = Receiving::new(id, self.terms(guarantee), self.times, inside as u64);
+        let state = state(id, self.terms(guarantee), self.times, inside as u64);
         let pump =
             Pump::start(&self.engine, &self.name, id, false, self.gives_up_after, move |pump| {
                 pump::receive::<T, C>(pump, state, behind)

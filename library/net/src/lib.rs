@@ -35,6 +35,7 @@
 //! |---|---|
 //! | order | first in, first out. No item is lost, doubled or reordered while both programs live, whatever happens to the network between them |
 //! | room | at most [`window`](Lane::window) items are sent and not yet received. Then a send waits: a slow receiver is felt by the sender |
+//! | several senders | [`receiver_of_several`](Lane::receiver_of_several): items of each in its order |
 //! | items that must be fresh | a [`latest_sender`](Lane::latest_sender) never waits: it drops its oldest item, and [counts](corelane::channel::latest::Sender::dropped) |
 //! | the sender ends | the receiver gets what is left, and then its calls say that the channel is disconnected; [`Receiver::end`] says why |
 //! | the sender dies | as above, when no other sender has come for a while: see [`gives_up_after`](Lane::gives_up_after). What it had accepted and not yet sent is lost |

@@ -11,7 +11,7 @@ use corelane::channel::{self, Select, TryRecvError, TrySendError};
 use crate::codec::{Codec, put, split};
 use crate::engine::{Engine, Link};
 use crate::error::{End, OpenError};
-use crate::protocol::{Id, Packet, Receiving, Sending};
+use crate::protocol::{Id, Packet, Receive, Sending};
 
 /// What wakes a pump besides its channel.
 #[derive(Debug)]
@@ -276,7 +276,7 @@ fn wait_to_send<T>(pump: &Running, state: &Sending, front: &channel::Receiver<T>
 /// Moves items from a sender to the program.
 pub(crate) fn receive<T, C: Codec<T>>(
     pump: &mut Running,
-    mut state: Receiving,
+    mut state: impl Receive,
     behind: channel::Sender<T>,
 ) {
     let mut inbox =
@@ -289,7 +289,7 @@ pub(crate) fn receive<T, C: Codec<T>>(
         if !inbox.waiting.is_empty() || state.is_short() {
             time = time.min(pump.now() + LOOK);
         } else if state.has_untaken() {
-            time = time.min(pump.now() + state.quarter());
+            time = time.min(pump.now() + state.times().quarter());
         }
         inbox.next = pump.events.recv_deadline(pump.until(time)).ok();
     };
@@ -312,8 +312,8 @@ pub(crate) fn receive<T, C: Codec<T>>(
 }
 
 /// The last status may have been lost: the sender gets it as long as it asks.
-fn answer(pump: &mut Running, state: &mut Receiving) {
-    let mut until = pump.now() + state.patience();
+fn answer(pump: &mut Running, state: &mut impl Receive) {
+    let mut until = pump.now() + state.times().patience;
     while let Ok(event) = pump.events.recv_deadline(pump.until(until)) {
         match event {
             Event::Packet(Packet::Data(data)) if state.knows(data.sender) => {
@@ -323,7 +323,7 @@ fn answer(pump: &mut Running, state: &mut Receiving) {
         }
         while let Some(packet) = state.poll(pump.now()) {
             if matches!(packet, Packet::Status(_)) {
-                until = pump.now() + state.patience();
+                until = pump.now() + state.times().patience;
                 if pump.send(&packet).is_err() {
                     return;
                 }
@@ -347,7 +347,7 @@ impl<T> Inbox<T> {
     fn on_event<C: Codec<T>>(
         &mut self,
         event: Event,
-        state: &mut Receiving,
+        state: &mut impl Receive,
         now: Duration,
     ) -> Result<(), End> {
         let Event::Packet(packet) = event else {
@@ -391,7 +391,7 @@ impl<T> Inbox<T> {
 
 fn receive_once<T, C: Codec<T>>(
     pump: &mut Running,
-    state: &mut Receiving,
+    state: &mut impl Receive,
     inbox: &mut Inbox<T>,
 ) -> Result<(), End> {
     while let Some(event) = inbox.next.take().or_else(|| pump.events.try_recv().ok()) {

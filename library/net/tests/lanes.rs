@@ -340,3 +340,38 @@ fn a_lane_for_the_latest_items_is_another_one() {
     assert_eq!(rx.end(), Some(End::Differs));
     drop(tx);
 }
+
+#[test]
+fn items_of_several_senders_come_in_the_order_of_each() {
+    let (here, there) = nodes();
+    let rx = here.lane::<[u32; 2]>("several").window(64).receiver_of_several().unwrap();
+    let senders: Vec<_> = (0..8)
+        .map(|number| {
+            let lane = there.lane::<[u32; 2]>("several").window(64);
+            let tx = lane.sender().unwrap();
+            thread::spawn(move || {
+                (0..5000).for_each(|n| tx.send([number, n]).unwrap());
+                tx.finish(20 * SECOND)
+            })
+        })
+        .collect();
+    let mut next = [0; 8];
+    for [number, n] in rx.iter().take(8 * 5000) {
+        assert_eq!(n, next[number as usize]);
+        next[number as usize] += 1;
+    }
+    for sender in senders {
+        assert_eq!(sender.join().unwrap(), Ok(()));
+    }
+    // The next one may come.
+    let tx = there.lane::<[u32; 2]>("several").sender().unwrap();
+    tx.send([9, 9]).unwrap();
+    assert_eq!(rx.recv(), Ok([9, 9]));
+    drop(rx);
+    let begin = Instant::now();
+    while tx.end().is_none() {
+        assert!(begin.elapsed() < 2 * SECOND);
+        thread::yield_now();
+    }
+    assert_eq!(tx.end(), Some(End::Closed));
+}

@@ -18,6 +18,7 @@
 mod packet;
 mod receiving;
 mod sending;
+mod several;
 #[cfg(test)]
 mod simulated;
 
@@ -26,6 +27,48 @@ use std::time::Duration;
 pub(crate) use packet::{Data, Id, Packet, Status, Terms};
 pub(crate) use receiving::Receiving;
 pub(crate) use sending::Sending;
+pub(crate) use several::Several;
+
+/// The state of a receiver, of one sender or of several.
+pub(crate) trait Receive {
+    /// Returns items that are new, and the number of those at their beginning that are not.
+    fn on_packet(&mut self, packet: Packet, now: Duration) -> Option<(Data, u32)>;
+
+    /// The program has taken so many items in all.
+    fn on_taken(&mut self, taken: u64);
+
+    /// The next packet that is due.
+    fn poll(&mut self, now: Duration) -> Option<Packet>;
+
+    /// When `poll` may give a packet next, if nothing comes and nothing is taken.
+    fn next_time(&self) -> Duration;
+
+    /// The program takes no more.
+    fn close(&mut self);
+
+    /// Whether all that will ever come has been taken, and the sender was told so.
+    fn is_over(&self) -> bool;
+
+    /// Whether a sender is there.
+    fn has_sender(&self) -> bool;
+
+    /// Whether a sender was heard that doesn't agree with this receiver, and no other one.
+    fn has_differed(&self) -> bool;
+
+    /// Whether another receiver has this one's place, and lives.
+    fn is_refused(&self) -> bool;
+
+    /// Whether a sender may wait until items are taken.
+    fn is_short(&self) -> bool;
+
+    /// Whether items are delivered and not taken.
+    fn has_untaken(&self) -> bool;
+
+    /// Whether this sender is bound to this receiver, or was.
+    fn knows(&self, id: Id) -> bool;
+
+    fn times(&self) -> Times;
+}
 
 /// When ends speak.
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +81,11 @@ pub(crate) struct Times {
 }
 
 impl Times {
+    /// The time after which a sender is told what was taken.
+    pub(crate) fn quarter(self) -> Duration {
+        self.again / 4
+    }
+
     /// Time between two packets of an end that has nothing to say.
     fn heartbeat(self) -> Duration {
         self.patience / 4

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::{Data, Difference, Id, Other, Packet, Refusals, Status, Terms, Times};
+use super::{Data, Difference, Id, Other, Packet, Receive, Refusals, Status, Terms, Times};
 
 /// Earlier senders that a receiver remembers.
 const EARLIER: usize = 1024;
@@ -75,94 +75,16 @@ impl Receiving {
         }
     }
 
-    /// Whether another receiver has this one's place, and lives.
-    pub(crate) fn is_refused(&self) -> bool {
-        self.refusals.is_some_and(|refusals| refusals.are_final(self.times))
-    }
-
-    /// Whether a sender was heard that doesn't agree with this receiver, and no other one.
-    pub(crate) fn has_differed(&self) -> bool {
-        self.difference.is_known
-    }
-
     fn differs(&mut self, now: Duration) {
         if self.difference.is_heard(!self.has_sender(), now, self.times) {
             self.replies.push_back(self.offer());
         }
     }
 
-    /// Whether all that the sender sent has been taken, and it was told so.
-    pub(crate) fn is_over(&self) -> bool {
-        self.sender
-            .as_ref()
-            .is_some_and(|sender| sender.is_gone && sender.end == Some(sender.told.1))
-    }
-
-    /// Whether a sender is there.
-    pub(crate) fn has_sender(&self) -> bool {
-        self.sender.as_ref().is_some_and(|sender| !sender.is_gone)
-    }
-
-    /// Whether the sender may wait until items are taken.
-    pub(crate) fn is_short(&self) -> bool {
-        self.sender.as_ref().is_some_and(|sender| {
-            let untaken = sender.expected.saturating_sub(sender.told.1);
-            untaken.saturating_mul(4) >= sender.window.saturating_mul(3)
-        })
-    }
-
     /// The number of the sender's items up to which the program has taken all.
     fn taken_of(&self, sender: &Bound) -> u64 {
         // Items of an earlier sender may be among those that are not taken.
         sender.expected.saturating_sub(self.delivered - self.taken).max(sender.base)
-    }
-
-    /// The program has taken so many items in all.
-    pub(crate) fn on_taken(&mut self, taken: u64) {
-        self.taken = taken;
-    }
-
-    pub(crate) fn patience(&self) -> Duration {
-        self.times.patience
-    }
-
-    /// The time after which a sender is told what was taken.
-    pub(crate) fn quarter(&self) -> Duration {
-        self.times.again / 4
-    }
-
-    /// Whether items are delivered and not taken.
-    pub(crate) fn has_untaken(&self) -> bool {
-        self.delivered > self.taken
-    }
-
-    /// Whether this receiver is bound to this sender, or was bound to it last.
-    pub(crate) fn knows(&self, id: Id) -> bool {
-        self.sender.as_ref().is_some_and(|sender| sender.other.id == id)
-    }
-
-    /// The program takes no more.
-    pub(crate) fn close(&mut self) {
-        if std::mem::replace(&mut self.is_closed, true) {
-            return;
-        }
-        if let Some(sender) = &mut self.sender {
-            sender.asks = true;
-        }
-    }
-
-    /// Returns items that are new, and the number of those at their beginning that are not.
-    pub(crate) fn on_packet(&mut self, packet: Packet, now: Duration) -> Option<(Data, u32)> {
-        match packet {
-            Packet::Seek { terms, .. } if terms != self.terms => self.differs(now),
-            Packet::Seek { sender, .. } => self.sought(sender, now),
-            Packet::Data(data) if data.receiver == self.id => return self.on_data(data, now),
-            Packet::Refused { to } if to == self.id => {
-                self.refusals = Refusals::and(self.refusals, now, self.times);
-            }
-            _ => {}
-        }
-        None
     }
 
     fn is_free(&self, now: Duration) -> bool {
@@ -264,8 +186,8 @@ impl Receiving {
         self.earlier.remove(index).map(|(_, expected)| expected)
     }
 
-    /// The next packet that is due.
-    pub(crate) fn poll(&mut self, now: Duration) -> Option<Packet> {
+    /// The next packet that is due to the sender.
+    pub(crate) fn poll_bound(&mut self, now: Duration) -> Option<Packet> {
         if let Some(reply) = self.replies.pop_front() {
             return Some(reply);
         }
@@ -276,15 +198,7 @@ impl Receiving {
             sender.is_gone = true;
             self.offer = (now, times.again);
         }
-        let is_free = self.sender.as_ref().is_none_or(|sender| sender.is_gone);
-        if is_free && !self.is_closed {
-            let (at, wait) = self.offer;
-            if now >= at {
-                self.offer = (now + wait, (2 * wait).min(times.heartbeat()));
-                return Some(self.offer());
-            }
-        }
-        let (taken, quarter) = (self.taken_of(self.sender.as_ref()?), self.quarter());
+        let (taken, quarter) = (self.taken_of(self.sender.as_ref()?), self.times.quarter());
         let sender = self.sender.as_mut()?;
         let (expected, told) = (sender.expected, sender.told);
         let is_over = sender.end == Some(taken);
@@ -317,21 +231,105 @@ impl Receiving {
         Some(Packet::Status(status))
     }
 
-    /// When `poll` may give a packet next, if nothing comes and nothing is taken.
-    pub(crate) fn next_time(&self) -> Duration {
+    /// Looks for a sender.
+    fn poll_offer(&mut self, now: Duration) -> Option<Packet> {
+        let (at, wait) = self.offer;
+        if self.has_sender() || self.is_closed || now < at {
+            return None;
+        }
+        self.offer = (now + wait, (2 * wait).min(self.times.heartbeat()));
+        Some(self.offer())
+    }
+
+    /// When `poll_bound` may give a packet next.
+    pub(crate) fn next_time_bound(&self) -> Duration {
         if !self.replies.is_empty() {
             return Duration::ZERO;
         }
-        let Some(sender) = &self.sender else { return self.offer.0 };
+        let Some(sender) = &self.sender else { return Duration::MAX };
         if sender.asks {
             return Duration::ZERO;
         }
         let is_news = sender.told != (sender.expected, self.taken_of(sender));
-        let status = if is_news { self.quarter() } else { self.times.heartbeat() };
         match sender.is_gone {
-            true if is_news => self.offer.0.min(sender.told_at + status),
-            true => self.offer.0,
-            false => sender.told_at + status.min(self.times.heartbeat()),
+            _ if is_news => sender.told_at + self.times.quarter(),
+            true => Duration::MAX,
+            false => sender.told_at + self.times.heartbeat(),
         }
+    }
+}
+
+impl Receive for Receiving {
+    fn on_packet(&mut self, packet: Packet, now: Duration) -> Option<(Data, u32)> {
+        match packet {
+            Packet::Seek { terms, .. } if terms != self.terms => self.differs(now),
+            Packet::Seek { sender, .. } => self.sought(sender, now),
+            Packet::Data(data) if data.receiver == self.id => return self.on_data(data, now),
+            Packet::Refused { to } if to == self.id => {
+                self.refusals = Refusals::and(self.refusals, now, self.times);
+            }
+            _ => {}
+        }
+        None
+    }
+
+    fn on_taken(&mut self, taken: u64) {
+        self.taken = taken;
+    }
+
+    fn poll(&mut self, now: Duration) -> Option<Packet> {
+        self.poll_bound(now).or_else(|| self.poll_offer(now))
+    }
+
+    fn next_time(&self) -> Duration {
+        let offers = !self.has_sender() && !self.is_closed;
+        let bound = self.next_time_bound();
+        if offers { bound.min(self.offer.0) } else { bound }
+    }
+
+    fn close(&mut self) {
+        if std::mem::replace(&mut self.is_closed, true) {
+            return;
+        }
+        if let Some(sender) = &mut self.sender {
+            sender.asks = true;
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.sender
+            .as_ref()
+            .is_some_and(|sender| sender.is_gone && sender.end == Some(sender.told.1))
+    }
+
+    fn has_sender(&self) -> bool {
+        self.sender.as_ref().is_some_and(|sender| !sender.is_gone)
+    }
+
+    fn has_differed(&self) -> bool {
+        self.difference.is_known
+    }
+
+    fn is_refused(&self) -> bool {
+        self.refusals.is_some_and(|refusals| refusals.are_final(self.times))
+    }
+
+    fn is_short(&self) -> bool {
+        self.sender.as_ref().is_some_and(|sender| {
+            let untaken = sender.expected.saturating_sub(sender.told.1);
+            untaken.saturating_mul(4) >= sender.window.saturating_mul(3)
+        })
+    }
+
+    fn has_untaken(&self) -> bool {
+        self.delivered > self.taken
+    }
+
+    fn knows(&self, id: Id) -> bool {
+        self.sender.as_ref().is_some_and(|sender| sender.other.id == id)
+    }
+
+    fn times(&self) -> Times {
+        self.times
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::{Id, Packet, Receiving, Sending, Terms, Times};
+use super::{Id, Packet, Receive, Receiving, Sending, Several, Terms, Times};
 
 const TIMES: Times =
     Times { patience: Duration::from_millis(400), again: Duration::from_millis(10) };
@@ -66,7 +66,7 @@ struct Sender {
 
 struct Receiver {
     id: Id,
-    state: Receiving,
+    state: Box<dyn Receive>,
     window: u64,
     /// Delivered, and not taken: the sender, and the number.
     inside: VecDeque<(Id, u64)>,
@@ -89,6 +89,8 @@ struct World {
     /// Ends that don't hear each other, until a time.
     cuts: BTreeMap<(Id, Id), Duration>,
     is_faulty: bool,
+    /// Whether receivers are of several senders.
+    of_several: bool,
     next_id: Id,
     /// When there was last a sender besides the one that lives, or packets of it.
     rivalry: Duration,
@@ -105,6 +107,7 @@ impl World {
             network: Vec::new(),
             cuts: BTreeMap::new(),
             is_faulty: true,
+            of_several: seed.is_multiple_of(3),
             next_id: 0,
             rivalry: Duration::ZERO,
         };
@@ -131,8 +134,12 @@ impl World {
             Mistake::IsTooPatient => Times { patience: Duration::from_secs(1000), ..TIMES },
             _ => TIMES,
         };
-        let mut state = Receiving::new(id, Terms::new(0, 0), times, window);
-        state.ignores_gaps = self.mistake == Mistake::IgnoresGaps;
+        let mut one = Receiving::new(id, Terms::new(0, 0), times, window);
+        one.ignores_gaps = self.mistake == Mistake::IgnoresGaps;
+        let state: Box<dyn Receive> = match self.of_several {
+            true => Box::new(Several::new(id, Terms::new(0, 0), times, window)),
+            false => Box::new(one),
+        };
         let (inside, next) = (VecDeque::new(), BTreeMap::new());
         self.receivers.push(Receiver {
             id,
@@ -354,7 +361,8 @@ impl Receiver {
             let numbers = data.first + u64::from(known)..data.first + u64::from(data.count);
             self.delivered += numbers.end - numbers.start;
             self.inside.extend(numbers.map(|number| (data.sender, number)));
-            assert!(self.inside.len() as u64 <= self.window, "more than its room");
+            let of_sender = self.inside.iter().filter(|item| item.0 == data.sender).count();
+            assert!(of_sender as u64 <= self.window, "more than its room");
         }
     }
 }
