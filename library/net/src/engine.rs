@@ -4,6 +4,7 @@
 //! protocol does about that is in [`protocol`](crate::protocol).
 
 use std::collections::HashMap;
+use std::fs::File;
 
 use corelane::channel;
 use zenoh::Wait as _;
@@ -12,6 +13,7 @@ use zenoh::pubsub::{Publisher, Subscriber};
 use zenoh::qos::CongestionControl;
 
 use crate::error::OpenError;
+use crate::node::Tls;
 use crate::protocol::{Id, Packet};
 use crate::pump::Event;
 
@@ -22,7 +24,7 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    pub(crate) fn open(address: &str, listens: bool) -> Result<Self, OpenError> {
+    pub(crate) fn open(address: &str, listens: bool, tls: Option<&Tls>) -> Result<Self, OpenError> {
         let wrong = |reason: String| OpenError::Address { address: address.into(), reason };
         let is_address = address.rsplit_once(':').is_some_and(|(host, port)| {
             !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0)
@@ -30,25 +32,15 @@ impl Engine {
         if !is_address || address.contains(['"', '/', '#', '?']) {
             return Err(wrong("not an address".into()));
         }
-        let (yes, no) = if listens { ("listen", "connect") } else { ("connect", "listen") };
-        let settings = [
-            ("mode", "\"peer\"".to_string()),
-            (&format!("{yes}/endpoints") as &str, format!("[\"tcp/{address}\"]")),
-            (&format!("{no}/endpoints"), "[]".into()),
-            // A node that isn't there yet is awaited in the background.
-            ("connect/timeout_ms", "0".into()),
-            ("connect/exit_on_failure", "false".into()),
-            ("listen/exit_on_failure", "true".into()),
-            ("connect/retry", RETRY.into()),
-            // No other nodes are sought.
-            ("scouting/multicast/enabled", "false".into()),
-            ("scouting/gossip/enabled", "false".into()),
-            ("open/return_conditions/connect_scouted", "false".into()),
-        ];
+        let protocol = if tls.is_some() { "tls" } else { "tcp" };
+        let mut settings = settings(&format!("{protocol}/{address}"), listens);
+        if let Some(tls) = tls {
+            settings.extend(certificates(tls)?);
+        }
         let mut config = zenoh::Config::default();
         for (key, value) in settings {
             config
-                .insert_json5(key, &value)
+                .insert_json5(&key, &value)
                 .map_err(|error| OpenError::Engine(error.to_string()))?;
         }
         let session = zenoh::open(config).wait().map_err(|error| wrong(error.to_string()))?;
@@ -86,6 +78,50 @@ impl Engine {
             publishers: HashMap::new(),
         })
     }
+}
+
+/// The engine's settings for a node at an endpoint, such as `tcp/10.0.0.2:7447`.
+fn settings(endpoint: &str, listens: bool) -> Vec<(String, String)> {
+    let (yes, no) = if listens { ("listen", "connect") } else { ("connect", "listen") };
+    [
+        ("mode", "\"peer\""),
+        (&format!("{yes}/endpoints") as &str, &format!("[\"{endpoint}\"]") as &str),
+        (&format!("{no}/endpoints"), "[]"),
+        // A node that isn't there yet is awaited in the background.
+        ("connect/timeout_ms", "0"),
+        ("connect/exit_on_failure", "false"),
+        ("listen/exit_on_failure", "true"),
+        ("connect/retry", RETRY),
+        // No other nodes are sought.
+        ("scouting/multicast/enabled", "false"),
+        ("scouting/gossip/enabled", "false"),
+        ("open/return_conditions/connect_scouted", "false"),
+    ]
+    .map(|(key, value)| (key.into(), value.into()))
+    .into()
+}
+
+/// The engine's settings for certificates, which both nodes show.
+fn certificates(tls: &Tls) -> Result<Vec<(String, String)>, OpenError> {
+    let mut settings = Vec::new();
+    let mut set = |key: &str, value: String| {
+        settings.push((format!("transport/link/tls/{key}"), value));
+    };
+    for (key, file) in [
+        ("root_ca_certificate", &tls.authority),
+        ("listen_certificate", &tls.certificate),
+        ("connect_certificate", &tls.certificate),
+        ("listen_private_key", &tls.key),
+        ("connect_private_key", &tls.key),
+    ] {
+        // The engine would say it only when it connects.
+        File::open(file)
+            .map_err(|error| OpenError::Engine(format!("{}: {error}", file.display())))?;
+        set(key, format!("{:?}", file.display().to_string()));
+    }
+    set("enable_mtls", "true".into());
+    set("verify_name_on_connect", "true".into());
+    Ok(settings)
 }
 
 /// Times between attempts to connect, in milliseconds.

@@ -70,3 +70,5 @@ pub use codec::{Codec, Malformed, Plain, Records};
 pub use error::{End, OpenError, Unconfirmed};
 pub use lane::{Lane, LatestSender, Receiver, Sender};
 pub use node::Node;
+#[cfg(feature = "tls")]
+pub use node::Tls;

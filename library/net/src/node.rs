@@ -1,11 +1,37 @@
 //! A program's place in the network.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::codec::{Codec, Plain, Records};
 use crate::engine::Engine;
 use crate::error::OpenError;
 use crate::lane::Lane;
+
+/// Which nodes may connect to a node, and how it shows that it is one: files in PEM format. Connections
+/// are encrypted.
+///
+/// ```no_run
+/// use corelane_net::{Node, Tls};
+///
+/// let tls = Tls {
+///     authority: "authority.pem".into(),
+///     certificate: "here.pem".into(),
+///     key: "here.key".into(),
+/// };
+/// let node = Node::listen_tls("0.0.0.0:7447", &tls)?;
+/// # Ok::<(), corelane_net::OpenError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tls {
+    /// The certificate of the authority: a node talks to those with a certificate of it, and to no
+    /// others.
+    pub authority: PathBuf,
+    /// This node's certificate, by the authority, for its host's name or address.
+    pub certificate: PathBuf,
+    /// The private key of the certificate.
+    pub key: PathBuf,
+}
 
 /// A program's place in the network: the lanes of this program use its connections. Clones are the
 /// same node.
@@ -35,8 +61,28 @@ impl Node {
         Self::open(address, false)
     }
 
+    /// As [`listen`](Self::listen), for nodes that show a certificate.
+    ///
+    /// # Errors
+    ///
+    /// As [`listen`](Self::listen), also if a file is missing or damaged.
+    #[cfg(feature = "tls")]
+    pub fn listen_tls(address: &str, tls: &Tls) -> Result<Self, OpenError> {
+        Ok(Self { engine: Arc::new(Engine::open(address, true, Some(tls))?) })
+    }
+
+    /// As [`connect`](Self::connect), to a node whose certificate is for this host.
+    ///
+    /// # Errors
+    ///
+    /// As [`connect`](Self::connect), also if a file is missing or damaged.
+    #[cfg(feature = "tls")]
+    pub fn connect_tls(address: &str, tls: &Tls) -> Result<Self, OpenError> {
+        Ok(Self { engine: Arc::new(Engine::open(address, false, Some(tls))?) })
+    }
+
     fn open(address: &str, listens: bool) -> Result<Self, OpenError> {
-        Ok(Self { engine: Arc::new(Engine::open(address, listens)?) })
+        Ok(Self { engine: Arc::new(Engine::open(address, listens, None)?) })
     }
 
     /// A lane of plain items: numbers, or types of yours with zerocopy's derives.
