@@ -88,7 +88,7 @@ fn settings(endpoint: &str, listens: bool) -> Vec<(String, String)> {
         (&format!("{yes}/endpoints") as &str, &format!("[\"{endpoint}\"]") as &str),
         (&format!("{no}/endpoints"), "[]"),
         // A node that isn't there yet is awaited in the background.
-        ("connect/timeout_ms", "0"),
+        ("connect/timeout_ms", "-1"),
         ("connect/exit_on_failure", "false"),
         ("listen/exit_on_failure", "true"),
         ("connect/retry", RETRY),

@@ -375,3 +375,15 @@ fn items_of_several_senders_come_in_the_order_of_each() {
     }
     assert_eq!(tx.end(), Some(End::Closed));
 }
+
+#[test]
+fn a_node_may_connect_before_the_other_one_listens() {
+    let address = address();
+    let there = Node::connect(&address).unwrap();
+    let tx = there.lane::<u64>("early").sender().unwrap();
+    tx.send(1).unwrap();
+    thread::sleep(SECOND / 2);
+    let here = Node::listen(&address).unwrap();
+    let rx = here.lane::<u64>("early").receiver().unwrap();
+    assert_eq!(rx.recv_timeout(5 * SECOND), Ok(1));
+}
