@@ -38,7 +38,8 @@ class Standard:
 
 
 class FasterFifo(Standard):
-    """Its calls have timeouts of ten seconds if none is given, and a receiver that another one forestalls gets `Empty` at once."""
+    """Its calls have timeouts of ten seconds if none is given. A receiver gets `Empty` at once when
+    another one has taken the message that woke both."""
 
     many = True
 

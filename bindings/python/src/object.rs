@@ -27,7 +27,7 @@ pub(crate) enum Form {
 const WORD: usize = 8;
 /// Alignment of buffers.
 const LINE: usize = 64;
-/// A pickle in a record of up to so many bytes is copied: that takes less time than to lend it.
+/// A pickle is copied if its record has at most this number of bytes: to lend it takes longer.
 const SHORT: usize = 4096;
 
 /// What the last part of a record is.

@@ -65,7 +65,7 @@ pub struct Consumer<C = bytes::Consumer, B = Local> {
     pub(crate) bells: B,
 }
 
-/// A queue with room for as many records lasts longer than some naps of its producers.
+/// A full queue with room for this number of records isn't empty after a nap of its producers.
 const MANY: usize = 512;
 
 impl<P: Claims, B: Bells> Producer<P, B> {
@@ -132,11 +132,11 @@ impl<P: Claims, B: Bells> Producer<P, B> {
         until: Option<Instant>,
     ) -> Result<P::Allocated, ClaimError> {
         let Self { queue, habit, bells } = self;
-        // Each call that makes room rings the bell, so there is no need to look again soon when the
-        // queue is busy.
         // Producers of a full queue get room record by record. To wake one for each costs more than
         // the records do, so they look from time to time before they sleep.
-        let naps = queue.most_records(len) >= MANY;
+        let naps = habit.strategy == Strategy::Adaptive && queue.most_records(len) >= MANY;
+        // Each call that makes room rings the bell, so there is no need to look again soon when the
+        // queue is busy.
         let mut look = || match allocate(queue, len, bells) {
             Err(ClaimError::Full | ClaimError::Busy) => Look::NotYet,
             done => Look::Done(done),

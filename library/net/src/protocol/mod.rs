@@ -34,7 +34,7 @@ pub(crate) trait Receive {
     /// Returns items that are new, and the number of those at their beginning that are not.
     fn on_packet(&mut self, packet: Packet, now: Duration) -> Option<(Data, u32)>;
 
-    /// The program has taken so many items in all.
+    /// `taken` is the number of items that the program has taken since the start, of all senders.
     fn on_taken(&mut self, taken: u64);
 
     /// The next packet that is due.
