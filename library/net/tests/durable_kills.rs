@@ -50,6 +50,9 @@ fn send(store: &Store) {
     let mut told = tx.stored();
     for n in tx.stored().. {
         tx.send(n).unwrap();
+        if n % 50 == 0 {
+            std::thread::sleep(MILLISECOND); // the receivers keep up
+        }
         let stored = n + 1 - tx.unstored();
         if stored > told {
             told = stored;
@@ -97,7 +100,8 @@ fn kill() {
     let (mut is_new, mut count) = (false, 0);
     for number in 0..kills {
         let (begin, some) = (Instant::now(), count + random.below(2000));
-        while count < some {
+        let time = MILLISECOND * random.below(150) as u32;
+        while count < some || begin.elapsed() < time {
             if let Ok(item) = receiver.said.recv_timeout(20 * MILLISECOND) {
                 count = add(item, &mut is_new);
             }

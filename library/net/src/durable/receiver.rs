@@ -13,7 +13,7 @@ use async_nats::jetstream::{Context, Message};
 use corelane::channel::{self, TrySendError};
 use futures_util::{FutureExt as _, StreamExt as _};
 use tokio::sync::{Notify, watch};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::lane::{Lane, Names, look, outcome, publish};
 use super::message::Head;
@@ -27,7 +27,7 @@ use crate::pump;
 
 /// Bytes that the server sends ahead. A message may be larger.
 const AHEAD: usize = 1 << 20;
-/// The time after which the server is told what was confirmed.
+/// The time between two positions that the server is told.
 const GATHER: Duration = Duration::from_millis(25);
 /// The longest time between two looks at the position, which another program may have taken over.
 const LOOK: Duration = Duration::from_secs(3);
@@ -58,7 +58,7 @@ impl<T> Deref for Receiver<T> {
 
 impl<T> Receiver<T> {
     /// Confirms all items that this handle and its clones have given until now: they don't come again. The
-    /// server hears it within 25 ms. What several threads take must be done by all of them.
+    /// server hears it at most 25 ms later. What several threads take must be done by all of them.
     pub fn confirm(&self) {
         let mut known = self.shared.status.lock();
         known.0.confirmed = known.0.given - self.behind.len() as u64;
@@ -336,12 +336,14 @@ struct Confirms {
 
 impl Confirms {
     async fn run(mut self) -> End {
+        let mut told = Instant::now();
         loop {
             let _ = timeout(LOOK, self.shared.confirmed.notified()).await;
             self.shared.room.notify_one();
             if !self.shared.status.lock().0.is_closed {
-                sleep(GATHER).await;
+                sleep_until(told + GATHER).await;
             }
+            told = Instant::now();
             let (messages, count, is_closed) = self.confirmed();
             let first = messages.last().map_or(self.last.head.first, |last| last.sequence);
             let head = Head { first, count, ..self.last.head };
