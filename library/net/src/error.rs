@@ -6,8 +6,8 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// A name is part of the engine's keys: it has characters of `*$?#`, is empty, or begins or
-    /// ends with a slash.
+    /// A name is part of the engine's keys: it is empty, has characters of `*$?#`, or begins or ends
+    /// with a slash. Names of durable lanes have letters, digits, `-` and `_`.
     Name(String),
     /// An address isn't one, nothing answers there, or it is taken.
     Address {
@@ -36,7 +36,7 @@ impl fmt::Display for OpenError {
         match self {
             Self::Name(name) => write!(
                 f,
-                "{name:?} is no name for a lane: take letters, digits and single slashes between them"
+                "{name:?} is no name: take letters, digits, - and _, and between nodes also single slashes"
             ),
             Self::Address { address, reason } => {
                 write!(f, "{address}: {reason}: give a host and a port, such as 10.0.0.2:7447")
@@ -65,7 +65,7 @@ pub enum End {
     Closed,
     /// Nothing has been heard of another end for as long as this one waits.
     Silent,
-    /// Another program has this end of the lane.
+    /// Another program has this end of the lane, or has taken its name over.
     Taken,
     /// The other end has another version, guarantee or type of items.
     Differs,
@@ -82,14 +82,14 @@ impl fmt::Display for End {
         f.write_str(match self {
             Self::Closed => "the other end was dropped",
             Self::Silent => {
-                "the other end is silent: does its program run, and reach this address?"
+                "the other end, or the server, is silent: does it run, and is it reached at this address?"
             }
             Self::Taken => "another program has this end of the lane: take another name, or end it",
             Self::Differs => {
                 "the other end has another version, guarantee or type of items: build both alike"
             }
             Self::Malformed => "another program sends something else under this name",
-            Self::TimedOut => "the receiving program is slow",
+            Self::TimedOut => "the receiving program or the server is slow",
             Self::Engine(reason) => reason,
         })
     }
@@ -108,7 +108,7 @@ pub struct Unconfirmed {
 
 impl fmt::Display for Unconfirmed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} items were not received: {}", self.items, self.end)
+        write!(f, "{} items are not known to be received or stored: {}", self.items, self.end)
     }
 }
 

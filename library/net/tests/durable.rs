@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use corelane::channel::SendTimeoutError;
 use corelane_net::durable::Store;
-use corelane_net::{End, OpenError};
+use corelane_net::{Codec, End, Malformed, OpenError};
 
 use server::Server;
 
@@ -142,21 +142,21 @@ fn a_later_program_takes_a_name_over() {
 fn a_full_store_makes_senders_wait() {
     let Some(server) = Server::start("full") else { return };
     let store = server.store();
-    let lane = || store.records("records").window(1).room(1 << 20);
+    let lane = || store.records("records").window(1).room(0); // the least: 4 MiB
     let rx = lane().receiver("reader").unwrap();
     let tx = lane().sender("writer").unwrap();
     let mut sent = 0;
     while let Ok(()) = tx.send_timeout(vec![7; 10_000], SECOND) {
         sent += 1;
     }
-    assert!((90..200).contains(&sent), "{sent} records of 10,000 bytes");
+    assert!((350..600).contains(&sent), "{sent} records of 10,000 bytes");
     assert!(matches!(tx.send_timeout(vec![], SECOND / 10), Err(SendTimeoutError::Timeout(_))));
     // What is confirmed makes room, again and again.
     let sends = std::thread::spawn(move || {
-        (0..300).for_each(|_| tx.send(vec![7; 10_000]).unwrap());
+        (0..1000).for_each(|_| tx.send(vec![7; 10_000]).unwrap());
         tx.finish(20 * SECOND).unwrap();
     });
-    for _ in 0..sent + 300 {
+    for _ in 0..sent + 1000 {
         assert_eq!(rx.recv_timeout(10 * SECOND).unwrap().len(), 10_000);
         rx.confirm();
     }
@@ -188,4 +188,123 @@ fn a_server_that_acknowledges_before_it_syncs_is_refused() {
 fn no_server_is_a_clear_error() {
     let error = Store::at("127.0.0.1:1").unsynced().connect().unwrap_err();
     assert!(matches!(error, OpenError::Address { .. }), "{error}");
+}
+
+#[test]
+fn a_receiver_that_is_forgotten_makes_room() {
+    let Some(server) = Server::start("forgotten") else { return };
+    let store = server.store();
+    let lane = || store.records("records").window(1).room(0);
+    let (slow, fast) = (lane().receiver("slow").unwrap(), lane().receiver("fast").unwrap());
+    let tx = lane().sender("writer").unwrap();
+    let mut sent = 0;
+    while let Ok(()) = tx.send_timeout(vec![7; 10_000], SECOND)
+        && fast.recv_timeout(SECOND).is_ok()
+    {
+        sent += 1;
+        fast.confirm();
+    }
+    assert!((350..600).contains(&sent), "{sent} records of 10,000 bytes");
+    fast.finish(10 * SECOND).unwrap();
+    drop(slow);
+    lane().forget_receiver("slow").unwrap();
+    (0..1000).for_each(|n| {
+        tx.send_timeout(vec![7; 10], 10 * SECOND).unwrap_or_else(|error| panic!("{n}: {error}"));
+    });
+    tx.finish(10 * SECOND).unwrap();
+}
+
+#[test]
+fn a_pause_is_no_silence() {
+    let Some(mut server) = Server::start("pause") else { return };
+    let store = server.store();
+    let lane = || store.lane::<u64>("numbers").gives_up_after(2 * SECOND);
+    let (tx, rx) = (lane().sender("writer").unwrap(), lane().receiver("reader").unwrap());
+    for n in 0..2 {
+        tx.send(n).unwrap();
+        assert_eq!(rx.recv_timeout(10 * SECOND), Ok(n));
+        std::thread::sleep(5 * SECOND / 2);
+    }
+    // Neither is a short outage after a long life.
+    server.kill();
+    std::thread::sleep(SECOND / 2);
+    server.start_again();
+    tx.send(2).unwrap();
+    assert_eq!(rx.recv_timeout(10 * SECOND), Ok(2));
+    assert_eq!((tx.end(), rx.end()), (None, None));
+    // A long one is.
+    server.kill();
+    tx.send(3).unwrap();
+    let unconfirmed = tx.finish(20 * SECOND).unwrap_err();
+    assert_eq!((unconfirmed.items, unconfirmed.end), (1, End::Silent));
+    assert!(rx.recv_timeout(20 * SECOND).is_err());
+    assert_eq!(rx.end(), Some(End::Silent));
+}
+
+#[test]
+fn large_items_need_no_large_room() {
+    let Some(server) = Server::start("large") else { return };
+    let store = server.store();
+    let lane = || store.records("records").room(0);
+    let (tx, rx) = (lane().sender("writer").unwrap(), lane().receiver("reader").unwrap());
+    for len in [530_000, 1_048_450, 900_000, 1_000_000, 1_048_000, 10, 0] {
+        tx.send_timeout(vec![1; len], 10 * SECOND).unwrap();
+        assert_eq!(rx.recv_timeout(10 * SECOND).unwrap().len(), len);
+        rx.confirm();
+    }
+    tx.send(vec![1; 1 << 20]).unwrap();
+    let unconfirmed = tx.finish(10 * SECOND).unwrap_err();
+    assert!(unconfirmed.to_string().contains("max_payload"), "{unconfirmed}");
+}
+
+#[test]
+fn names_of_lanes_do_not_collide() {
+    let Some(server) = Server::start("collide") else { return };
+    let store = server.store();
+    for name in ["a", "a-positions", "positions-a", "gap", "items"] {
+        let tx = store.lane::<u64>(name).sender("writer").unwrap();
+        tx.send(1).unwrap();
+        tx.finish(10 * SECOND).unwrap();
+    }
+    for name in ["a-positions", "a", "items"] {
+        store.lane::<u64>(name).delete().unwrap();
+        store.lane::<u64>(name).delete().unwrap(); // it is gone
+    }
+    for name in ["positions-a", "gap"] {
+        let rx = store.lane::<u64>(name).receiver("reader").unwrap();
+        assert_eq!(rx.recv_timeout(10 * SECOND), Ok(1));
+    }
+}
+
+/// A codec that refuses a number.
+#[derive(Debug)]
+struct Picky;
+
+impl Codec<u64> for Picky {
+    const LEN: Option<usize> = None;
+
+    fn name() -> String {
+        "picky".into()
+    }
+
+    fn encode(item: &u64, to: &mut Vec<u8>) {
+        assert_ne!(*item, 13, "this panic is expected");
+        to.extend_from_slice(&item.to_le_bytes());
+    }
+
+    fn decode(bytes: &[u8]) -> Result<u64, Malformed> {
+        bytes.try_into().map(u64::from_le_bytes).map_err(|_| Malformed)
+    }
+}
+
+#[test]
+fn a_codec_that_panics_loses_nothing_in_silence() {
+    let Some(server) = Server::start("picky") else { return };
+    let store = server.store();
+    let tx = store.lane_by::<u64, Picky>("numbers").sender("writer").unwrap();
+    let sent = (0..20).take_while(|&n| tx.send(n).is_ok()).count() as u64;
+    let unconfirmed = tx.finish(10 * SECOND).unwrap_err();
+    assert!(matches!(&unconfirmed.end, End::Engine(reason) if reason.contains("panicked")));
+    let stored = store.lane_by::<u64, Picky>("numbers").sender("writer").unwrap().stored();
+    assert_eq!(stored + unconfirmed.items, sent);
 }

@@ -6,15 +6,18 @@ use std::time::Duration;
 
 use async_nats::HeaderMap;
 use async_nats::header::NATS_EXPECTED_LAST_SUBJECT_SEQUENCE;
-use async_nats::jetstream::context::{PublishAckFuture, PublishError, PublishErrorKind};
+use async_nats::jetstream::context::{
+    DeleteStreamError, DeleteStreamErrorKind, PublishAckFuture, PublishError, PublishErrorKind,
+};
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::{self, DiscardPolicy, LastRawMessageErrorKind, Stream};
 use async_nats::jetstream::{self, ErrorCode};
 use bytes::Bytes;
 
 use super::message::{Head, VERSION};
+use super::positions::Positions;
 use super::publishing::{Last, Outcome};
-use super::store::{Store, failed, wait};
+use super::store::{Store, answered, failed, wait};
 use super::{Receiver, Sender, receiver, sender};
 use crate::codec::{Codec, Plain};
 use crate::error::OpenError;
@@ -35,9 +38,6 @@ impl<T, C> fmt::Debug for Lane<T, C> {
     }
 }
 
-/// The smallest room: of two large messages.
-const LEAST_ROOM: u64 = 1 << 20;
-
 impl<T, C> Lane<T, C> {
     /// Items that wait in this program, besides two messages that are under way: 4096 if it isn't given.
     #[must_use]
@@ -46,11 +46,15 @@ impl<T, C> Lane<T, C> {
         self
     }
 
-    /// Most bytes in the store: 1 GiB if it isn't given, and at least 1 MiB. When they are full of items
-    /// that a receiver has not confirmed, sends wait. The program that uses the lane first decides.
+    /// Most bytes in the store: 1 GiB if it isn't given, and at least four messages of the largest size
+    /// that the server takes, which is 1 MiB if it isn't set. When the store is full of items that a
+    /// receiver has not confirmed, sends wait. The program that uses the lane first decides.
+    ///
+    /// The store keeps the last message of each sender's name: a small one if it has ended by
+    /// [`Sender::finish`] or by its drop, else of up to 256 KiB.
     #[must_use]
     pub fn room(mut self, bytes: u64) -> Self {
-        self.room = bytes.clamp(LEAST_ROOM, i64::MAX as u64);
+        self.room = bytes;
         self
     }
 
@@ -70,8 +74,12 @@ impl<T, C> Lane<T, C> {
         self.check()?;
         let (store, names) = (self.store, Names::of(&self.name));
         wait(async move {
-            for stream in [&names.items, &names.positions] {
-                store.context.delete_stream(stream).await.map_err(failed)?;
+            // The positions first: without their items they are wrong.
+            for stream in [&names.positions, &names.items] {
+                match store.context.delete_stream(stream).await {
+                    Err(error) if !is_not_found(&error) => return Err(failed(error)),
+                    _ => {}
+                }
             }
             Ok(())
         })
@@ -88,9 +96,10 @@ impl<T, C> Lane<T, C> {
         let (store, names) = (self.store.clone(), Names::of(&self.name));
         let subject = names.position(name);
         wait(async move {
-            let stream = store.context.get_stream_no_info(&names.positions).await;
-            stream.map_err(failed)?.purge().filter(subject).await.map_err(failed)?;
-            Ok(())
+            let positions = answered(store.context.get_stream(&names.positions)).await?;
+            let items = answered(store.context.get_stream(&names.items)).await?;
+            answered(positions.purge().filter(subject)).await?;
+            Positions::new(items, positions, names, 0).purge_all().await
         })
     }
 
@@ -139,16 +148,17 @@ impl<T: Send + 'static, C: Codec<T>> Lane<T, C> {
     /// What the server has of this lane. Makes it, if it isn't there.
     pub(super) async fn open(&self) -> Result<(Names, Stream, Stream), OpenError> {
         let names = Names::of(&self.name);
+        let largest = self.store.largest_message() as u64;
         let type_of_items = format!("{} of version {VERSION}", C::name());
         let config = stream::Config {
             name: names.items.clone(),
             subjects: vec![names.sender("*"), names.gap()],
-            max_bytes: self.room as i64,
+            max_bytes: self.room.clamp(4 * largest, i64::MAX as u64) as i64,
             discard: DiscardPolicy::New,
             metadata: [("items".to_owned(), type_of_items.clone())].into(),
             ..Default::default()
         };
-        let items = self.store.context.get_or_create_stream(config).await.map_err(failed)?;
+        let items = self.get_or_create(config).await?;
         if items.cached_info().config.metadata.get("items") != Some(&type_of_items) {
             return Err(OpenError::Differs);
         }
@@ -158,8 +168,17 @@ impl<T: Send + 'static, C: Codec<T>> Lane<T, C> {
             max_messages_per_subject: 1,
             ..Default::default()
         };
-        let positions = self.store.context.get_or_create_stream(config).await.map_err(failed)?;
+        let positions = self.get_or_create(config).await?;
         Ok((names, items, positions))
+    }
+
+    async fn get_or_create(&self, config: stream::Config) -> Result<Stream, OpenError> {
+        let (context, name) = (&self.store.context, config.name.clone());
+        match answered(context.get_or_create_stream(config)).await {
+            // Another program may have made it meanwhile, with other settings.
+            Err(_) => answered(context.get_stream(name)).await,
+            made => made,
+        }
     }
 }
 
@@ -177,37 +196,38 @@ impl Names {
     fn of(lane: &str) -> Self {
         Self {
             lane: lane.into(),
-            items: format!("corelane-{lane}"),
-            positions: format!("corelane-{lane}-positions"),
+            items: format!("corelane-items-{lane}"),
+            positions: format!("corelane-positions-{lane}"),
         }
     }
 
     /// The subject of a sender's items.
     pub(super) fn sender(&self, name: &str) -> String {
-        format!("corelane.{}.items.{name}", self.lane)
+        format!("corelane.items.{}.{name}", self.lane)
     }
 
     /// The subject of the messages between two programs of a sender's name.
     pub(super) fn gap(&self) -> String {
-        format!("corelane.{}.gap", self.lane)
+        format!("corelane.gap.{}", self.lane)
     }
 
     /// The subject of a receiver's position.
     pub(super) fn position(&self, name: &str) -> String {
-        format!("corelane.{}.positions.{name}", self.lane)
+        format!("corelane.positions.{}.{name}", self.lane)
     }
 }
 
 /// The last message of a subject.
 pub(super) async fn look(stream: &Stream, subject: &str) -> Result<Option<Last>, OpenError> {
-    match stream.get_last_raw_message_by_subject(subject).await {
-        Ok(message) => {
-            let (head, _) = Head::split(&message.payload).ok_or(OpenError::Differs)?;
-            Ok(Some(Last { sequence: message.sequence, head }))
+    let last = async {
+        match stream.get_last_raw_message_by_subject(subject).await {
+            Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
+            last => last.map(Some),
         }
-        Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
-        Err(error) => Err(failed(error)),
-    }
+    };
+    let Some(message) = answered(last).await? else { return Ok(None) };
+    let (head, _) = Head::split(&message.payload).ok_or(OpenError::Differs)?;
+    Ok(Some(Last { sequence: message.sequence, head }))
 }
 
 /// Sends a message, which the server stores if `expected` is the number of the subject's last one.
@@ -246,7 +266,17 @@ pub(super) async fn outcome(sent: Result<PublishAckFuture, PublishError>) -> Out
 fn is_full(error: &PublishError) -> bool {
     let source = std::error::Error::source(error);
     source.and_then(|source| source.downcast_ref::<jetstream::Error>()).is_some_and(|error| {
-        let full = [ErrorCode::STREAM_STORE_FAILED, ErrorCode::STORAGE_RESOURCES_EXCEEDED];
+        let full = [
+            ErrorCode::STREAM_STORE_FAILED,
+            ErrorCode::STORAGE_RESOURCES_EXCEEDED,
+            ErrorCode::ACCOUNT_RESOURCES_EXCEEDED,
+            ErrorCode::INSUFFICIENT_RESOURCES,
+        ];
         full.contains(&error.error_code())
     })
+}
+
+fn is_not_found(error: &DeleteStreamError) -> bool {
+    matches!(error.kind(), DeleteStreamErrorKind::JetStream(error)
+        if error.error_code() == ErrorCode::STREAM_NOT_FOUND)
 }

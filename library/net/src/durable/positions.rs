@@ -1,115 +1,103 @@
 //! Where the receivers of a lane are, and what the store need not keep any more.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_nats::jetstream::stream::Stream;
-use futures_util::StreamExt as _;
+use futures_util::TryStreamExt as _;
 
 use super::lane::{Names, look};
 use super::publishing::Last;
-use super::receiver::Delivered;
-use super::store::failed;
+use super::store::answered;
 use crate::error::OpenError;
 
 /// Time between two purges, unless the store fills faster.
 const PURGE: Duration = Duration::from_secs(1);
-/// Marks that a slower receiver has not come by.
-const MARKS: usize = 64;
 
-/// What a receiver has confirmed, and what the others have.
+/// The positions of all receivers of a lane, and the items that they have confirmed.
 pub(super) struct Positions {
     items: Stream,
     positions: Stream,
-    all: String,
-    room: u64,
-    /// Since the last mark.
-    mark: Mark,
+    names: Names,
+    /// Bytes of confirmed messages after which they are purged at once.
+    most: u64,
     bytes: u64,
-    marks: VecDeque<Mark>,
+    /// Subjects of senders of whom messages are confirmed, and not purged.
+    senders: HashSet<Arc<str>>,
     purged: Instant,
 }
 
-/// Messages that this receiver has confirmed.
-#[derive(Default)]
-struct Mark {
-    position: u64,
-    /// Of each sender, the last one.
-    last: HashMap<String, u64>,
-}
-
 impl Positions {
-    pub(super) fn new(items: Stream, positions: Stream, names: &Names, room: u64) -> Self {
-        Self {
-            items,
-            positions,
-            all: names.position("*"),
-            room,
-            mark: Mark::default(),
-            bytes: 0,
-            marks: VecDeque::new(),
-            purged: Instant::now(),
-        }
+    pub(super) fn new(items: Stream, positions: Stream, names: Names, room: u64) -> Self {
+        let (senders, purged) = (HashSet::new(), Instant::now());
+        Self { items, positions, names, most: room / 8, bytes: 0, senders, purged }
     }
 
     pub(super) async fn look(&self, subject: &str) -> Result<Option<Last>, OpenError> {
         look(&self.positions, subject).await
     }
 
-    /// More messages are confirmed. What no receiver needs is purged now and then, but for each sender's last
-    /// message: it tells the next program of that name where to go on.
-    pub(super) async fn confirmed(&mut self, messages: Vec<Delivered>) {
-        for message in messages {
-            self.mark.position = message.sequence;
-            self.bytes += message.bytes;
-            self.mark.last.insert(message.subject, message.sequence);
-        }
-        if self.purged.elapsed() < PURGE && self.bytes < self.room / 8 {
-            return;
-        }
+    /// A message is confirmed.
+    pub(super) fn confirmed(&mut self, sender: Arc<str>, bytes: u64) {
+        self.bytes += bytes;
+        self.senders.insert(sender);
+    }
+
+    /// Whether to purge now.
+    pub(super) fn is_due(&self) -> bool {
+        self.purged.elapsed() >= PURGE || self.bytes > self.most
+    }
+
+    /// Purges what this receiver has confirmed, and all others have. What slower ones have not, they purge
+    /// themselves.
+    pub(super) async fn purge(&mut self) {
         (self.purged, self.bytes) = (Instant::now(), 0);
-        if !self.mark.last.is_empty() {
-            self.marks.push_back(std::mem::take(&mut self.mark));
-        }
-        if self.marks.len() > MARKS {
-            self.join_newest();
-        }
-        if self.marks.is_empty() {
+        if self.senders.is_empty() {
             return;
         }
-        // It is tried again when more is confirmed.
-        let Ok(all) = positions(&self.positions, &self.all).await else { return };
-        let behind_all = all.into_iter().min().unwrap_or_default();
-        let needless = self.marks.partition_point(|mark| mark.position <= behind_all);
-        for mark in self.marks.drain(..needless) {
-            for (sender, last) in mark.last {
-                let _ = self.items.purge().filter(sender).sequence(last).await;
+        let Ok(position) = self.least().await else { return };
+        for sender in std::mem::take(&mut self.senders) {
+            if self.purge_sender(&sender, position).await.is_err() {
+                self.senders.insert(sender); // next time
             }
         }
     }
 
-    fn join_newest(&mut self) {
-        if let (Some(newest), Some(before)) = (self.marks.pop_back(), self.marks.back_mut()) {
-            before.position = newest.position;
-            before.last.extend(newest.last);
+    /// Purges what all receivers have confirmed, of all senders: also what programs have left that were
+    /// killed.
+    pub(super) async fn purge_all(&self) -> Result<(), OpenError> {
+        answered(self.items.purge().filter(self.names.gap())).await?;
+        let position = self.least().await?;
+        for sender in subjects(&self.items, &self.names.sender("*")).await? {
+            self.purge_sender(&sender, position).await?;
         }
+        Ok(())
+    }
+
+    /// The last message of a sender stays: it tells the next program of that name where to go on.
+    async fn purge_sender(&self, sender: &str, position: u64) -> Result<(), OpenError> {
+        let Some(last) = look(&self.items, sender).await? else { return Ok(()) };
+        let first = last.sequence.min(position + 1);
+        answered(self.items.purge().filter(sender).sequence(first)).await?;
+        Ok(())
+    }
+
+    /// The number of the last message that all receivers have confirmed.
+    pub(super) async fn least(&self) -> Result<u64, OpenError> {
+        let mut least = None;
+        for receiver in subjects(&self.positions, &self.names.position("*")).await? {
+            if let Some(last) = look(&self.positions, &receiver).await? {
+                least = Some(last.head.first.min(least.unwrap_or(u64::MAX)));
+            }
+        }
+        Ok(least.unwrap_or_default())
     }
 }
 
-/// Where a receiver begins whose name is new: behind what all others have confirmed.
-pub(super) async fn start(stream: &Stream, names: &Names) -> Result<u64, OpenError> {
-    Ok(positions(stream, &names.position("*")).await?.into_iter().min().unwrap_or_default())
-}
-
-/// The positions of all receivers.
-async fn positions(stream: &Stream, all: &str) -> Result<Vec<u64>, OpenError> {
-    let mut subjects = stream.info_with_subjects(all).await.map_err(failed)?;
-    let mut positions = Vec::new();
-    while let Some(subject) = subjects.next().await {
-        let (subject, _) = subject.map_err(failed)?;
-        if let Some(last) = look(stream, &subject).await? {
-            positions.push(last.head.first);
-        }
-    }
-    Ok(positions)
+/// The subjects of a stream.
+async fn subjects(stream: &Stream, filter: &str) -> Result<Vec<String>, OpenError> {
+    let subjects = answered(stream.info_with_subjects(filter)).await?;
+    let subjects = answered(subjects.try_collect::<Vec<_>>()).await?;
+    Ok(subjects.into_iter().map(|(subject, _)| subject).collect())
 }

@@ -76,7 +76,8 @@ pub(super) struct TakenOver;
 #[derive(Debug)]
 pub(super) struct Publishing {
     writer: Id,
-    /// The number of the next item from the program.
+    /// The number of its first item, and of the next one from the program.
+    began: u64,
     next: u64,
     /// What isn't known to be stored, oldest first.
     batches: VecDeque<Batch>,
@@ -95,6 +96,7 @@ impl Publishing {
     pub(super) fn new(taken_over: Last) -> Self {
         Self {
             writer: taken_over.head.writer,
+            began: taken_over.head.end(),
             next: taken_over.head.end(),
             batches: VecDeque::new(),
             last: taken_over.sequence,
@@ -115,6 +117,12 @@ impl Publishing {
     /// The number of items that were accepted and are not known to be stored.
     pub(super) fn unstored(&self) -> u64 {
         self.batches.front().map_or(0, |oldest| self.next - oldest.head.first)
+    }
+
+    /// A message without items, and the number that it expects, if the last message has items.
+    pub(super) fn closing(&self) -> Option<(u64, Bytes)> {
+        let head = Head { writer: self.writer, first: self.next, count: 0 };
+        (self.next > self.began).then(|| (self.last, head.with(&[])))
     }
 
     /// Whether the sender must look at the last message of its name, and say what it is.
@@ -153,7 +161,7 @@ impl Publishing {
 
     pub(super) fn came_out(&mut self, id: u64, outcome: Outcome) {
         let is_this = |batch: &Batch| batch.publication.is_some_and(|(this, _)| this == id);
-        // Others were given up.
+        // A publication that was given up has no batch.
         let Some(index) = self.batches.iter().position(is_this) else { return };
         let expected = self.batches[index].publication.map(|(_, expected)| expected);
         match outcome {

@@ -1,6 +1,6 @@
 //! The receiving end of a durable lane.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::ops::Deref;
 use std::panic::AssertUnwindSafe;
@@ -15,18 +15,19 @@ use futures_util::{FutureExt as _, StreamExt as _};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use super::lane::{Lane, Names, look, outcome, publish};
+use super::lane::{Lane, Names, outcome, publish};
 use super::message::Head;
-use super::positions::{Positions, start};
+use super::positions::Positions;
 use super::publishing::{Last, Outcome};
 use super::status::Status;
-use super::store::runtime;
+use super::store::{answered, runtime};
 use crate::codec::{Codec, split};
 use crate::error::{End, OpenError};
 use crate::pump;
 
-/// Bytes that the server sends ahead. A message may be larger.
-const AHEAD: usize = 1 << 20;
+/// Bytes that the server sends ahead, besides a message of the largest size. The server never sends a
+/// message for which they don't suffice.
+const AHEAD: usize = 64 << 10;
 /// The time between two positions that the server is told.
 const GATHER: Duration = Duration::from_millis(25);
 /// The longest time between two looks at the position, which another program may have taken over.
@@ -129,11 +130,11 @@ struct Given {
 
 /// A message, and the number of items that were given when its last one was.
 #[derive(Debug)]
-pub(super) struct Delivered {
+struct Delivered {
     end: u64,
-    pub(super) sequence: u64,
-    pub(super) subject: String,
-    pub(super) bytes: u64,
+    sequence: u64,
+    subject: Arc<str>,
+    bytes: u64,
 }
 
 pub(super) async fn open<T: Send + 'static, C: Codec<T>>(
@@ -142,13 +143,21 @@ pub(super) async fn open<T: Send + 'static, C: Codec<T>>(
 ) -> Result<Receiver<T>, OpenError> {
     let (names, items, positions) = lane.open().await?;
     let context = lane.store.context.clone();
-    let last = take_over(&context, &positions, &names, name, lane.gives_up_after).await?;
+    let last_sequence = items.cached_info().state.last_sequence;
+    let positions = Positions::new(items.clone(), positions, names.clone(), lane.room);
+    let mut last = take_over(&context, &positions, &names, name, lane.gives_up_after).await?;
+    if last.head.first > last_sequence {
+        // The lane was deleted and made again, but for the position.
+        (last.head.first, last.head.count) = (0, 0);
+    }
     let (behind, rx) = channel::bounded(lane.window);
     let shared = Arc::<Shared>::default();
     let known = Given { given: last.head.count.into(), ..Given::default() };
     shared.status.lock().0 = Given { confirmed: known.given, ..known };
     let reads = Reads {
-        items: items.clone(),
+        items,
+        ahead: lane.store.largest_message() + AHEAD,
+        next: HashMap::new(),
         filter: names.sender("*"),
         connections: lane.store.connections.clone(),
         gives_up_after: lane.gives_up_after,
@@ -161,7 +170,7 @@ pub(super) async fn open<T: Send + 'static, C: Codec<T>>(
         context,
         subject: names.position(name),
         last,
-        positions: Positions::new(items, positions, &names, lane.room),
+        positions,
         gives_up_after: lane.gives_up_after,
         shared: shared.clone(),
     };
@@ -183,7 +192,7 @@ pub(super) async fn open<T: Send + 'static, C: Codec<T>>(
 /// Takes a receiver's name over. Returns the position, which is this program's now.
 async fn take_over(
     context: &Context,
-    positions: &Stream,
+    positions: &Positions,
     names: &Names,
     name: &str,
     gives_up_after: Duration,
@@ -191,13 +200,14 @@ async fn take_over(
     let (writer, subject) = (pump::id(), names.position(name));
     let begin = Instant::now();
     loop {
-        let last = look(positions, &subject).await?;
+        let last = positions.look(&subject).await?;
         if let Some(last) = last.filter(|last| last.head.writer == writer) {
             return Ok(last); // the answer was lost
         }
         let (first, count) = match last {
             Some(last) => (last.head.first, last.head.count),
-            None => (start(positions, names).await?, 0),
+            // What any other receiver has not confirmed.
+            None => (positions.least().await?, 0),
         };
         let head = Head { writer, first, count };
         let expected = last.map_or(0, |last| last.sequence);
@@ -216,6 +226,10 @@ async fn take_over(
 struct Reads<T> {
     items: Stream,
     filter: String,
+    /// Bytes that the server may send.
+    ahead: usize,
+    /// Of each sender, the number of the next item.
+    next: HashMap<Arc<str>, u64>,
     connections: watch::Receiver<u64>,
     gives_up_after: Duration,
     /// The number of the last message that was given.
@@ -231,10 +245,10 @@ impl<T: Send + 'static> Reads<T> {
         let mut heard = Instant::now();
         loop {
             if let Ok(consumer) = self.consumer().await {
-                heard = Instant::now();
                 if let Err(end) = self.read_from::<C>(&consumer).await {
                     return end;
                 }
+                heard = Instant::now();
             } else if heard.elapsed() > self.gives_up_after {
                 return End::Silent;
             }
@@ -249,10 +263,10 @@ impl<T: Send + 'static> Reads<T> {
             ack_policy: AckPolicy::None,
             filter_subject: self.filter.clone(),
             memory_storage: true,
-            inactive_threshold: 10 * LOOK,
+            inactive_threshold: 2 * LOOK,
             ..Default::default()
         };
-        self.items.create_consumer(config).await.map_err(super::store::failed)
+        answered(self.items.create_consumer(config)).await
     }
 
     /// Returns when a message is missing, or the connection was another one meanwhile.
@@ -260,7 +274,7 @@ impl<T: Send + 'static> Reads<T> {
         &mut self,
         consumer: &Consumer<pull::Config>,
     ) -> Result<(), End> {
-        let stream = consumer.stream().max_bytes_per_batch(AHEAD).heartbeat(LOOK / 2);
+        let stream = consumer.stream().max_bytes_per_batch(self.ahead).heartbeat(LOOK / 2);
         let Ok(mut messages) = stream.expires(10 * LOOK).messages().await else { return Ok(()) };
         self.connections.mark_unchanged();
         let mut number = 0;
@@ -281,8 +295,9 @@ impl<T: Send + 'static> Reads<T> {
         }
     }
 
-    async fn give<C: Codec<T>>(&self, message: &Message, sequence: u64) -> Result<(), End> {
+    async fn give<C: Codec<T>>(&mut self, message: &Message, sequence: u64) -> Result<(), End> {
         let (head, mut bytes) = Head::split(&message.payload).ok_or(End::Malformed)?;
+        let subject = self.follows(&message.subject, head)?;
         let mut items = VecDeque::new();
         for number in 0..head.count {
             let item = split::<T, C>(&mut bytes).map_err(|_| End::Malformed)?;
@@ -297,11 +312,19 @@ impl<T: Send + 'static> Reads<T> {
         let delivered = Delivered {
             end: known.0.given,
             sequence,
-            subject: message.subject.to_string(),
+            subject,
             bytes: message.payload.len() as u64,
         };
         known.0.messages.push_back(delivered);
         Ok(())
+    }
+
+    /// The sender's subject. Its items must follow those of its message before.
+    fn follows(&mut self, sender: &str, head: Head) -> Result<Arc<str>, End> {
+        let known = self.next.get_key_value(sender).map(|(sender, &next)| (sender.clone(), next));
+        let (sender, next) = known.unwrap_or_else(|| (sender.into(), head.first));
+        self.next.insert(sender.clone(), head.end());
+        if next == head.first { Ok(sender) } else { Err(End::Malformed) }
     }
 
     /// Gives what there is room for. Returns whether that is all.
@@ -337,6 +360,8 @@ struct Confirms {
 impl Confirms {
     async fn run(mut self) -> End {
         let mut told = Instant::now();
+        // What the programs of this name and others have left.
+        let _ = self.positions.purge_all().await;
         loop {
             let _ = timeout(LOOK, self.shared.confirmed.notified()).await;
             self.shared.room.notify_one();
@@ -352,7 +377,12 @@ impl Confirms {
             if let Err(end) = result {
                 return end;
             }
-            self.positions.confirmed(messages).await;
+            for message in messages {
+                self.positions.confirmed(message.subject, message.bytes);
+            }
+            if is_closed || self.positions.is_due() {
+                self.positions.purge().await;
+            }
             if is_closed {
                 return End::Closed;
             }

@@ -21,13 +21,16 @@ use super::lane::{Lane, Names, look, outcome, publish};
 use super::message::Head;
 use super::publishing::{Last, Outcome, Publishing};
 use super::status::Status;
-use super::store::{failed, runtime};
+use super::store::{answered, runtime};
 use crate::codec::{Codec, put};
 use crate::error::{End, OpenError, Unconfirmed};
+use crate::protocol::Id;
 use crate::pump;
 
 /// Bytes of items in a message, and one item more.
 const MESSAGE: usize = 256 << 10;
+/// Most items of a message: they may have no bytes.
+const MOST: u32 = 1 << 20;
 /// The time after which a message is sent again for which there was no room, or no server.
 const AGAIN: Duration = Duration::from_millis(20);
 
@@ -121,28 +124,48 @@ async fn take_over(
 ) -> Result<Last, OpenError> {
     let (writer, subject) = (pump::id(), names.sender(name));
     let begin = Instant::now();
-    loop {
-        let last = look(items, &subject).await?;
-        if let Some(last) = last.filter(|last| last.head.writer == writer) {
-            return Ok(last); // the answer was lost
-        }
-        let head = Head { writer, first: last.map_or(0, |last| last.head.end()), count: 0 };
-        let gap = outcome(publish(context, names.gap(), None, Bytes::new()).await).await;
-        if matches!(gap, Outcome::Stored(_)) {
-            let expected = last.map_or(0, |last| last.sequence);
-            let message = head.with(&[]);
-            let sent = publish(context, subject.clone(), Some(expected), message).await;
-            if let Outcome::Stored(sequence) = outcome(sent).await {
-                items.purge().filter(names.gap()).await.map_err(failed)?;
-                return Ok(Last { sequence, head });
-            }
-        }
+    let taken = loop {
+        let is_full = match try_to_take_over(context, items, names, &subject, writer).await {
+            Ok(Ok(last)) => break Ok(last),
+            Ok(Err(outcome)) => outcome == Outcome::Full,
+            Err(error) => break Err(error),
+        };
         if begin.elapsed() > gives_up_after {
-            let reason = "the lane is full, or another sender of this name is at work";
-            return Err(OpenError::Engine(reason.into()));
+            break Err(OpenError::Engine(if is_full {
+                "the lane is full: a receiver must confirm items, or be forgotten".into()
+            } else {
+                "another sender of this name is at work: end it, or take another name".into()
+            }));
         }
         sleep(AGAIN).await;
+    };
+    // If that fails, a receiver does it.
+    let _ = answered(items.purge().filter(names.gap())).await;
+    taken
+}
+
+async fn try_to_take_over(
+    context: &Context,
+    items: &Stream,
+    names: &Names,
+    subject: &str,
+    writer: Id,
+) -> Result<Result<Last, Outcome>, OpenError> {
+    let last = look(items, subject).await?;
+    if let Some(last) = last.filter(|last| last.head.writer == writer) {
+        return Ok(Ok(last)); // the answer was lost
     }
+    let gap = outcome(publish(context, names.gap(), None, Bytes::new()).await).await;
+    if !matches!(gap, Outcome::Stored(_)) {
+        return Ok(Err(gap));
+    }
+    let head = Head { writer, first: last.map_or(0, |last| last.head.end()), count: 0 };
+    let expected = last.map_or(0, |last| last.sequence);
+    let sent = publish(context, subject.to_owned(), Some(expected), head.with(&[])).await;
+    Ok(match outcome(sent).await {
+        Outcome::Stored(sequence) => Ok(Last { sequence, head }),
+        outcome => Err(outcome),
+    })
 }
 
 /// Moves items from a program to the server.
@@ -173,11 +196,13 @@ impl<T: Send + 'static> Pump<T> {
         loop {
             while self.state.must_look() {
                 under_way.clear();
+                let before = self.state.unstored();
                 match look(&self.items, &self.subject).await {
                     Ok(last) if self.state.looked(last).is_err() => return End::Taken,
-                    Ok(_) => stored = Instant::now(),
-                    Err(_) if stored.elapsed() > self.gives_up_after => return End::Silent,
-                    Err(_) => sleep(AGAIN).await,
+                    Ok(_) if self.state.unstored() < before => stored = Instant::now(),
+                    // A server that answers, and stores nothing, isn't one for ever.
+                    _ if stored.elapsed() > self.gives_up_after => return End::Silent,
+                    _ => sleep(AGAIN).await,
                 }
                 self.note();
             }
@@ -192,10 +217,8 @@ impl<T: Send + 'static> Pump<T> {
                 under_way.push(async move { (id, outcome(sent).await) });
             }
             if has_ended && self.state.unstored() == 0 {
+                self.close().await;
                 return End::Closed;
-            }
-            if self.state.unstored() == 0 {
-                stored = Instant::now();
             }
             let takes = self.state.has_place() && !has_ended && next.is_none();
             tokio::select! {
@@ -215,7 +238,7 @@ impl<T: Send + 'static> Pump<T> {
                     }
                 }
                 item = take(&self.front, &self.status), if takes => match item {
-                    Ok(item) => next = Some(item),
+                    Ok(item) => (next, stored) = (Some(item), Instant::now()),
                     Err(RecvError) => has_ended = true,
                 },
                 Ok(()) = self.connections.changed() => self.state.lost(),
@@ -223,6 +246,15 @@ impl<T: Send + 'static> Pump<T> {
                     return End::Silent;
                 }
             }
+        }
+    }
+
+    /// Stores a message without items, so that the last message of this name, which is kept, is small.
+    /// Nothing depends on it.
+    async fn close(&self) {
+        if let Some((expected, message)) = self.state.closing() {
+            let sent = publish(&self.context, self.subject.clone(), Some(expected), message).await;
+            outcome(sent).await;
         }
     }
 
@@ -239,9 +271,12 @@ impl<T: Send + 'static> Pump<T> {
             count += 1;
         }
         let mut known = self.status.lock();
-        while items.len() < MESSAGE {
+        while items.len() < MESSAGE && count < MOST {
             match self.front.try_recv() {
-                Ok(item) => put::<T, C>(&item, &mut items),
+                Ok(item) => {
+                    known.0 += 1; // before the codec, which may panic
+                    put::<T, C>(&item, &mut items);
+                }
                 Err(TryRecvError::Disconnected) => {
                     *has_ended = true;
                     break;

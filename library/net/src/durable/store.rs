@@ -1,7 +1,7 @@
 //! A NATS server that keeps items, and the lanes there.
 
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, IntoFuture};
 use std::io::{Read, Write};
 use std::marker::PhantomData;
 use std::net::{TcpStream, ToSocketAddrs};
@@ -22,6 +22,8 @@ use crate::node::Tls;
 const ANSWER: Duration = Duration::from_secs(3);
 /// The time for a look at the server's settings.
 const LOOK: Duration = Duration::from_secs(2);
+/// Most bytes that a server tells.
+const LONGEST: u64 = 1 << 20;
 /// Where servers tell their settings, if it isn't said.
 const MONITOR: u16 = 8222;
 
@@ -55,6 +57,11 @@ impl Store {
     /// How to connect to the server at this address: a host and a port, or `nats://user:password@host:port`.
     pub fn at(address: &str) -> Connect {
         Connect { address: address.into(), monitor: None, must_sync: true, tls: None }
+    }
+
+    /// Most bytes of a message that the server takes.
+    pub(super) fn largest_message(&self) -> usize {
+        self.context.client().server_info().max_payload
     }
 
     /// A lane of plain items: numbers, or types of yours with zerocopy's derives.
@@ -176,13 +183,15 @@ impl Connect {
 
 /// The settings of JetStream, as a server tells them.
 fn settings(monitor: &str) -> std::io::Result<serde_json::Value> {
-    let address = monitor.to_socket_addrs()?.next();
-    let address = address.ok_or_else(|| std::io::Error::other("no such host"))?;
-    let mut stream = TcpStream::connect_timeout(&address, LOOK)?;
+    let mut stream = Err(std::io::Error::other("no such host"));
+    for address in monitor.to_socket_addrs()? {
+        stream = stream.or_else(|_| TcpStream::connect_timeout(&address, LOOK));
+    }
+    let mut stream = stream?;
     stream.set_read_timeout(Some(LOOK))?;
     write!(stream, "GET /jsz?config=true HTTP/1.0\r\nHost: {monitor}\r\n\r\n")?;
     let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
+    stream.take(LONGEST).read_to_string(&mut answer)?;
     let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
     let settings: serde_json::Value = serde_json::from_str(body)?;
     Ok(settings["config"].clone())
@@ -208,6 +217,16 @@ pub(super) fn wait<R: Send + 'static>(future: impl Future<Output = R> + Send + '
         let _ = tx.send(future.await);
     });
     rx.recv().expect("the future doesn't panic")
+}
+
+/// Waits for an answer. Requests of the engine may wait for a connection without end.
+pub(super) async fn answered<R, E: fmt::Display>(
+    request: impl IntoFuture<Output = Result<R, E>>,
+) -> Result<R, OpenError> {
+    match tokio::time::timeout(2 * ANSWER, request.into_future()).await {
+        Ok(answer) => answer.map_err(failed),
+        Err(_) => Err(OpenError::Engine("the server doesn't answer".into())),
+    }
 }
 
 /// What a failed request says.
