@@ -59,6 +59,7 @@
 mod codec;
 mod engine;
 mod error;
+mod fill;
 mod lane;
 mod node;
 mod protocol;

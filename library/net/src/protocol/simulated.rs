@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::{Id, Packet, Receive, Receiving, Sending, Several, Terms, Times};
+use super::{Deliver, Guarantee, Id, Packet, Receive, Receiving, Sending, Several, Terms, Times};
 
 const TIMES: Times =
     Times { patience: Duration::from_millis(400), again: Duration::from_millis(10) };
@@ -123,7 +123,8 @@ impl World {
 
     fn start_sender(&mut self) {
         let (id, left) = (self.id(), self.random.below(30));
-        let state = Sending::new(id, Terms::new(0, 0), TIMES, 1 + self.random.below(12));
+        let state =
+            Sending::new(id, Terms::new(Guarantee::Ordered, 0), TIMES, 1 + self.random.below(12));
         self.senders.push(Sender { id, state, left, taken: BTreeSet::new(), is_alive: true });
     }
 
@@ -134,10 +135,10 @@ impl World {
             Mistake::IsTooPatient => Times { patience: Duration::from_secs(1000), ..TIMES },
             _ => TIMES,
         };
-        let mut one = Receiving::new(id, Terms::new(0, 0), times, window);
+        let mut one = Receiving::new(id, Terms::new(Guarantee::Ordered, 0), times, window);
         one.ignores_gaps = self.mistake == Mistake::IgnoresGaps;
         let state: Box<dyn Receive> = match self.of_several {
-            true => Box::new(Several::new(id, Terms::new(0, 0), times, window)),
+            true => Box::new(Several::new(id, Terms::new(Guarantee::Ordered, 0), times, window)),
             false => Box::new(one),
         };
         let (inside, next) = (VecDeque::new(), BTreeMap::new());
