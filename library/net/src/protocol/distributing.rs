@@ -59,7 +59,7 @@ pub(crate) struct Distributing {
     given: u64,
     /// The binding that is asked for a packet next.
     turn: usize,
-    returned: VecDeque<Returned>,
+    pub(super) returned: VecDeque<Returned>,
     /// Whether receivers have come or gone since the keys were assigned.
     has_changed: bool,
     /// Items of a broadcast that no receiver is left to take.
@@ -209,11 +209,13 @@ impl Distributing {
 
     fn offered(&mut self, receiver: Id, now: Duration) {
         let offer = Packet::Offer { receiver, terms: self.terms };
+        let is_end_known = self.bindings.iter().any(|binding| binding.state.is_over());
         match self.bindings.iter_mut().find(|binding| binding.receiver == receiver) {
             // It has lost sight of this sender, or can have several.
             Some(binding) if !binding.state.is_over() => binding.state.on_packet(offer, now),
-            Some(_) => {}
-            None => self.bind(receiver, now),
+            None if !is_end_known => self.bind(receiver, now),
+            // A newcomer waits for the next sender: this one would go on as long as they come.
+            _ => {}
         }
     }
 
@@ -314,7 +316,10 @@ impl Deliver for Distributing {
             if self.remove_if_gone(self.turn, now) {
                 continue;
             }
-            if let Some(packet) = self.bindings[self.turn].state.poll(now) {
+            let state = &mut self.bindings[self.turn].state;
+            if !state.is_over()
+                && let Some(packet) = state.poll(now)
+            {
                 return Some(packet);
             }
             (self.turn, looks) = (self.turn + 1, looks + 1);
