@@ -8,7 +8,7 @@ mod to_one;
 mod to_several;
 
 use std::collections::BTreeMap;
-use std::panic::catch_unwind;
+use std::panic::{RefUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use super::{BINDINGS, Data, Id, Packet, Status, Times};
@@ -142,20 +142,16 @@ impl Network {
     }
 }
 
-/// The number of schedules. More by the environment.
-fn schedules() -> u64 {
+/// Runs schedules, of which none may fail. More of them by the environment.
+fn run_all(number: u64, run: impl Fn(u64) + RefUnwindSafe) {
     let more = std::env::var("CORELANE_SCHEDULES").ok();
-    more.map_or(20_000, |number| number.parse().expect("CORELANE_SCHEDULES is a number"))
-}
-
-/// Runs schedules, of which none may fail.
-fn run_all(run: impl Fn(u64) + std::panic::RefUnwindSafe) {
-    for seed in 0..schedules() {
+    let number = more.map_or(number, |n| n.parse().expect("CORELANE_SCHEDULES is a number"));
+    for seed in 0..number {
         assert!(catch_unwind(|| run(seed)).is_ok(), "with seed {seed}");
     }
 }
 
 /// Whether one of some schedules fails.
-fn is_found(run: impl Fn(u64) + std::panic::RefUnwindSafe) -> bool {
+fn is_found(run: impl Fn(u64) + RefUnwindSafe) -> bool {
     (0..3000).any(|seed| catch_unwind(|| run(seed)).is_err())
 }

@@ -360,12 +360,12 @@ fn run_ordered(seed: u64, mistake: Mistake) {
 
 #[test]
 fn nothing_is_lost_doubled_or_reordered() {
-    run_all(|seed| run_ordered(seed, Mistake::None));
+    run_all(20_000, |seed| run_ordered(seed, Mistake::None));
 }
 
 #[test]
 fn nothing_comes_twice_and_the_lost_are_counted() {
-    run_all(|seed| run(seed, Lane::AtMostOnce, Mistake::None));
+    run_all(10_000, |seed| run(seed, Lane::AtMostOnce, Mistake::None));
 }
 
 #[test]
