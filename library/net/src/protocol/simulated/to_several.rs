@@ -26,6 +26,9 @@ enum Mistake {
     IsHasty,
 }
 
+/// A binding: its id, which may come again, and its first number.
+type Binding = (Id, u64);
+
 /// Keys, by the number of an item.
 const KEYS: u64 = 5;
 
@@ -49,12 +52,14 @@ struct Receiver {
     state: Box<dyn Receive>,
     window: u64,
     /// Delivered, and not taken: the binding, and the item.
-    inside: VecDeque<(Id, u64)>,
+    inside: VecDeque<(Binding, u64)>,
     delivered: u64,
     taken: u64,
     /// What it has taken of each binding, of each key: the last item.
-    last: BTreeMap<(Id, u64), u64>,
+    last: BTreeMap<(Binding, u64), u64>,
     had: BTreeSet<(Id, u64)>,
+    /// The binding that it has.
+    binding: Option<Binding>,
     /// Since when it only answers.
     ended: Option<Duration>,
     is_closed: bool,
@@ -102,9 +107,6 @@ impl World {
         let terms = Terms::new(Guarantee::Ordered, 0);
         let mut state = Distributing::new(id, terms, TIMES, window, self.distribution);
         state.is_hasty = self.mistake == Mistake::IsHasty;
-        if self.net.random.is_one_of(4) {
-            state.bound = BINDINGS - 1; // the numbers of the bindings begin anew
-        }
         let (front, rest) = channel::bounded(4);
         self.senders.push(Sender {
             id,
@@ -137,6 +139,7 @@ impl World {
             taken: 0,
             last: BTreeMap::new(),
             had: BTreeSet::new(),
+            binding: None,
             ended: None,
             is_closed: false,
         });
@@ -165,7 +168,7 @@ impl World {
         let Some((binding, item)) = receiver.inside.pop_front() else { return };
         receiver.taken += 1;
         receiver.state.on_taken(receiver.taken);
-        let (id, key) = (binding & !BINDINGS, item % KEYS);
+        let (id, key) = (binding.0 & !BINDINGS, item % KEYS);
         let is_first = receiver.had.insert((id, item));
         match self.distribution {
             Distribution::Share => {}
@@ -240,6 +243,10 @@ impl World {
             8..12 => {
                 let (senders, receivers) = self.ids();
                 self.net.cut(&senders, &receivers);
+            }
+            12..15 => {
+                // The next binding has the id of the last one, as after many.
+                self.senders.iter_mut().for_each(|one| one.outbox.state().bound += BINDINGS);
             }
             _ => {}
         }
@@ -348,15 +355,22 @@ impl Receiver {
             }
             self.ended = Some(now);
         }
-        let Some((data, known)) = self.state.on_packet(packet, now) else { return };
-        if self.is_closed {
-            return;
+        let of = match &packet {
+            Packet::Data(data) => Some((data.sender, data.base)),
+            _ => None,
+        };
+        let new = self.state.on_packet(packet, now);
+        if of.is_some_and(|(id, _)| self.state.knows(id))
+            && (!self.is_bound_to(of) || of > self.binding)
+        {
+            self.binding = of;
         }
+        let Some((data, known)) = new.filter(|_| !self.is_closed) else { return };
         let items = data.items.chunks(8).map(|item| u64::from_le_bytes(item.try_into().unwrap()));
         let new = items.take(data.count as usize).skip(known as usize);
         self.delivered += u64::from(data.count - known);
-        self.inside.extend(new.map(|item| (data.sender, item)));
-        let of_sender = self.inside.iter().filter(|item| item.0 == data.sender).count();
+        self.inside.extend(new.map(|item| ((data.sender, data.base), item)));
+        let of_sender = self.inside.iter().filter(|item| item.0.0 == data.sender).count();
         assert!(of_sender as u64 <= self.window, "more than its room");
     }
 
@@ -384,13 +398,17 @@ impl Receiver {
 
     /// What it got by the binding that it has, if it got something, goes on to the last item.
     fn check_last(&self, sender: Id, last: Option<u64>) {
-        let mut bindings = self.last.iter().filter(|((id, _), _)| id & !BINDINGS == sender);
-        if let Some((_, &got)) = bindings.find(|((id, _), _)| self.state.knows(*id))
+        if let Some(binding) = self.binding.filter(|(id, _)| id & !BINDINGS == sender)
+            && let Some(&got) = self.last.get(&(binding, 0))
             && self.state.is_over()
             && !self.is_closed
         {
             assert_eq!(Some(got), last, "the last items are lost");
         }
+    }
+
+    fn is_bound_to(&self, binding: Option<Binding>) -> bool {
+        self.binding.map(|(id, _)| id) == binding.map(|(id, _)| id)
     }
 }
 
