@@ -125,8 +125,8 @@ impl<T: Send + 'static, C: Codec<T>> Lane<T, C> {
     }
 
     /// The sending end to any number of receivers that share the work: each item goes to one of
-    /// them, the one that has the most room. A receiver gets items in the order in which they were
-    /// sent. With a small window, few items wait at a receiver while another one has nothing to do.
+    /// them, the one that has the most room. With a small window, few items wait at a receiver while
+    /// another one has nothing to do.
     ///
     /// The receivers are those of [`receiver`](Self::receiver), which belong to this sender until it
     /// ends, or of [`receiver_of_several`](Self::receiver_of_several), which several senders share.
@@ -134,7 +134,11 @@ impl<T: Send + 'static, C: Codec<T>> Lane<T, C> {
     ///
     /// Items that a receiver has not taken when it dies, is dropped, or is cut off for longer than
     /// the [`patience`](Self::patience) go to others, before newer ones. The last ones that it had
-    /// taken may go there again: at least once. Otherwise, each item comes exactly once.
+    /// taken may go there again: at least once. Otherwise, each item comes exactly once, and a
+    /// receiver gets its items in the order in which they were sent.
+    ///
+    /// A second sharing sender of receivers that belong to this one gives up: [`End::Taken`]. So does
+    /// a second receiver of a plain [`sender`](Self::sender) of this name.
     ///
     /// # Errors
     ///
