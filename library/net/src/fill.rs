@@ -146,7 +146,6 @@ impl<T, C: Codec<T>> ToSeveral<T, C> {
     fn fill_by_room(&mut self, front: &channel::Receiver<T>, untaken: &AtomicU64) -> bool {
         while let Some((target, most)) = self.state.next_target(self.available(front)) {
             let (mut items, mut count) = (Vec::new(), 0);
-            let most = most.min(self.available(front));
             untaken.store(self.untaken() + most, Ordering::SeqCst);
             while u64::from(count) < most
                 && items.len() < PACKET

@@ -17,7 +17,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::{BINDINGS, Deliver, Difference, Id, Packet, Refusals, Search, Sending, Terms, Times};
+use super::{
+    BINDINGS, Deliver, Difference, Id, Packet, Refusals, Returned, Search, Sending, Terms, Times,
+};
 
 /// Which receivers get an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,14 +39,6 @@ pub(crate) enum Target {
     All,
 }
 
-/// Items that a receiver is not known to have taken, except the first `taken` of them.
-#[derive(Debug)]
-pub(crate) struct Returned {
-    pub(crate) items: Bytes,
-    pub(crate) count: u32,
-    pub(crate) taken: u32,
-}
-
 /// A sender to several receivers. Each has the whole window.
 #[derive(Debug)]
 pub(crate) struct Distributing {
@@ -54,8 +48,9 @@ pub(crate) struct Distributing {
     window: u64,
     distribution: Distribution,
     bindings: Vec<Binding>,
-    /// The number of bindings, and of batches for one receiver, so far.
+    /// The number of bindings so far.
     pub(super) bound: u64,
+    /// The number of batches so far, each for one receiver.
     given: u64,
     /// The binding that is asked for a packet next.
     turn: usize,
@@ -140,7 +135,7 @@ impl Distributing {
                 (Target::One(index), most.min(part.max(1)))
             }
         };
-        (most > 0).then_some((target, most))
+        (most > 0).then_some((target, most.min(available)))
     }
 
     /// Gives items to receivers that have room for them.
@@ -164,10 +159,9 @@ impl Distributing {
     pub(crate) fn settle(&mut self) -> bool {
         let is_new = |binding: &Binding| binding.state.is_confirmed() && !binding.has_keys;
         self.has_changed |= self.bindings.iter().any(is_new);
-        #[cfg(test)]
-        let may_change = self.out() == 0 || self.is_hasty;
-        #[cfg(not(test))]
         let may_change = self.out() == 0;
+        #[cfg(test)]
+        let may_change = may_change || self.is_hasty;
         if self.has_changed && may_change {
             self.has_changed = false;
             self.bindings.iter_mut().for_each(|one| one.has_keys = one.state.is_confirmed());
@@ -266,13 +260,7 @@ impl Distributing {
         } else if untaken > 0 {
             // The program's end stands behind them.
             self.has_ended = false;
-            self.returned.extend(
-                binding.state.into_untaken().map(|(items, count, taken)| Returned {
-                    items,
-                    count,
-                    taken,
-                }),
-            );
+            self.returned.extend(binding.state.into_untaken());
         }
         true
     }

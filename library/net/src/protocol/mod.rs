@@ -33,10 +33,10 @@ mod simulated;
 
 use std::time::Duration;
 
-pub(crate) use distributing::{Distributing, Distribution, Returned, Target};
+pub(crate) use distributing::{Distributing, Distribution, Target};
 pub(crate) use packet::{BINDINGS, Data, Guarantee, Id, Packet, Status, Terms};
 pub(crate) use receiving::Receiving;
-pub(crate) use sending::Sending;
+pub(crate) use sending::{Returned, Sending};
 pub(crate) use several::Several;
 
 /// The state of a sender, to one receiver or to several.

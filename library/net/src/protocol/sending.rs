@@ -21,6 +21,14 @@ impl Batch {
     }
 }
 
+/// Items that a receiver is not known to have taken, except the first `taken` of them.
+#[derive(Debug)]
+pub(crate) struct Returned {
+    pub(crate) items: Bytes,
+    pub(crate) count: u32,
+    pub(crate) taken: u32,
+}
+
 /// A sender: what it has accepted from its program, and what its receiver has.
 #[derive(Debug)]
 pub(crate) struct Sending {
@@ -133,13 +141,12 @@ impl Sending {
         self.receiver.is_none_or(|receiver| receiver.is_dead(now, self.times))
     }
 
-    /// What the receiver is not known to have taken, oldest first: the items, their number, and the
-    /// number of those at their beginning that are taken.
-    pub(super) fn into_untaken(self) -> impl Iterator<Item = (Bytes, u32, u32)> {
-        let taken = self.taken;
-        self.batches
-            .into_iter()
-            .map(move |batch| (batch.items, batch.count, taken.saturating_sub(batch.first) as u32))
+    /// What the receiver is not known to have taken, oldest first.
+    pub(super) fn into_untaken(self) -> impl Iterator<Item = Returned> {
+        self.batches.into_iter().map(move |Batch { first, count, items }| {
+            let taken = self.taken.saturating_sub(first) as u32;
+            Returned { items, count, taken }
+        })
     }
 
     fn differs(&mut self, now: Duration) {
