@@ -116,7 +116,8 @@ impl Sending {
     /// How many more items the receiver has room for.
     pub(super) fn credit(&self) -> u64 {
         let room = self.window - (self.next - self.taken).min(self.window);
-        room.min(self.limit.map_or(0, |limit| limit.saturating_sub(self.next)))
+        let limit = self.limit.filter(|_| self.receiver.is_some());
+        room.min(limit.map_or(0, |limit| limit.saturating_sub(self.next)))
     }
 
     /// Accepts items, for which there is room.
