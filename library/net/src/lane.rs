@@ -168,8 +168,8 @@ impl<T: Send + 'static, C: Codec<T>> Lane<T, C> {
     /// with the same key come to the same receiver, in the order in which they were sent, as long as
     /// it lives. An item whose receiver has no room stops those behind it.
     ///
-    /// When a receiver comes or goes, the sender waits until what it has sent is taken. Then it
-    /// assigns the keys anew: a newcomer gets its part of them, and the keys of one that has gone go
+    /// When a receiver comes, the sender waits until all that it has sent is taken: then the newcomer
+    /// gets its part of the keys. The keys of one that goes, and the items that it had not taken, go
     /// to the others.
     ///
     /// The receivers, and what happens to the items of one that dies, are as with a

@@ -55,8 +55,6 @@ pub(crate) struct Distributing {
     /// The binding that is asked for a packet next.
     turn: usize,
     pub(super) returned: VecDeque<Returned>,
-    /// Whether receivers have come or gone since the keys were assigned.
-    has_changed: bool,
     /// Items of a broadcast that no receiver is left to take.
     unreceived: u64,
     has_ended: bool,
@@ -100,7 +98,6 @@ impl Distributing {
             given: 0,
             turn: 0,
             returned: VecDeque::new(),
-            has_changed: false,
             unreceived: 0,
             has_ended: false,
             seek: Search::from(Duration::ZERO, times),
@@ -154,23 +151,24 @@ impl Distributing {
         }
     }
 
-    /// Assigns the keys anew, if receivers have come or gone and nothing is out any more. Returns
-    /// whether items may be given out.
+    /// Gives newcomers their keys, when nothing is out any more: an item must not overtake an earlier
+    /// one of its key. Returns whether items may be given out.
     pub(crate) fn settle(&mut self) -> bool {
         let is_new = |binding: &Binding| binding.state.is_confirmed() && !binding.has_keys;
-        self.has_changed |= self.bindings.iter().any(is_new);
+        let has_new = self.bindings.iter().any(is_new);
         let may_change = self.out() == 0;
         #[cfg(test)]
         let may_change = may_change || self.is_hasty;
-        if self.has_changed && may_change {
-            self.has_changed = false;
+        if has_new && may_change {
             self.bindings.iter_mut().for_each(|one| one.has_keys = one.state.is_confirmed());
+            return true;
         }
-        !self.has_changed && self.bindings.iter().any(|binding| binding.has_keys)
+        !has_new && self.bindings.iter().any(|binding| binding.has_keys)
     }
 
-    /// The receiver that has a key: by rendezvous hashing (Thaler and Ravishankar, 1998), so that
-    /// only those of a receiver that goes get another one.
+    /// The receiver that has a key: by rendezvous hashing (Thaler and Ravishankar, 1998). When one
+    /// goes, only its keys get another one, so that nothing need be waited for: what it had not taken
+    /// is given out before newer items.
     pub(crate) fn owner(&self, key: u64) -> Option<usize> {
         let owners = self.bindings.iter().enumerate().filter(|(_, binding)| binding.has_keys);
         let owner = owners.max_by_key(|(_, binding)| mix(key ^ mix(binding.receiver)));
@@ -248,7 +246,6 @@ impl Distributing {
             return false;
         }
         let binding = self.bindings.swap_remove(index);
-        self.has_changed |= binding.has_keys;
         if self.bindings.is_empty() {
             self.seek = Search::from(now, self.times);
         }
