@@ -14,7 +14,7 @@ use zenoh::qos::CongestionControl;
 
 use crate::error::OpenError;
 use crate::node::Tls;
-use crate::protocol::{Id, Packet};
+use crate::protocol::{BINDINGS, Id, Packet};
 use crate::pump::Event;
 
 /// The connections of a node.
@@ -69,6 +69,7 @@ impl Engine {
         };
         let subscribers = [
             subscribe(format!("corelane/{name}/{own}/all"))?,
+            // What is for its bindings comes here, too.
             subscribe(format!("corelane/{name}/{own}/{id:x}"))?,
         ];
         Ok(Link {
@@ -139,7 +140,7 @@ pub(crate) struct Link {
 }
 
 /// Publishers to ends that may be gone.
-const PUBLISHERS: usize = 64;
+const PUBLISHERS: usize = 2048;
 
 impl Link {
     /// Sends a packet. It may get lost.
@@ -150,6 +151,7 @@ impl Link {
             Packet::Status(status) => Some(status.sender),
             Packet::Refused { to } => Some(*to),
         };
+        let to = to.map(|id| id & !BINDINGS);
         if self.publishers.len() > PUBLISHERS {
             self.publishers.clear();
         }

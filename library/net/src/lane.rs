@@ -11,7 +11,10 @@ use corelane::channel;
 use crate::codec::{Codec, Plain};
 use crate::engine::Engine;
 use crate::error::{End, OpenError, Unconfirmed};
-use crate::protocol::{Id, Receive, Receiving, Sending, Several, Terms, Times};
+use crate::fill::{Fill, Key, ToOne, ToSeveral};
+use crate::protocol::{
+    Distributing, Distribution, Guarantee, Id, Receive, Receiving, Sending, Several, Terms, Times,
+};
 use crate::pump::{self, Pump};
 
 /// A lane between two programs, of which this one takes an end.
@@ -67,7 +70,7 @@ impl<T, C: Codec<T>> Lane<T, C> {
         self
     }
 
-    fn terms(&self, guarantee: u8) -> Terms {
+    fn terms(&self, guarantee: Guarantee) -> Terms {
         // FNV: the same on all machines.
         let hash = C::name().bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -91,10 +94,6 @@ impl<T, C: Codec<T>> Lane<T, C> {
 /// The largest window.
 pub(crate) const MOST: usize = 1 << 24;
 
-/// The guarantees, as the ends tell them.
-const LATEST: u8 = 0;
-const ORDERED: u8 = 2;
-
 impl<T: Send + 'static, C: Codec<T>> Lane<T, C> {
     /// The sending end. The receiving one may come later.
     ///
@@ -102,8 +101,7 @@ impl<T: Send + 'static, C: Codec<T>> Lane<T, C> {
     ///
     /// [`OpenError::Name`], [`OpenError::Window`], or [`OpenError::Engine`].
     pub fn sender(self) -> Result<Sender<T>, OpenError> {
-        let (tx, front) = channel::bounded(self.outside());
-        self.sender_by(ORDERED, tx, front)
+        self.sender_to_one(Guarantee::Ordered)
     }
 
     /// The receiving end. The sending one may come later.
@@ -112,7 +110,7 @@ impl<T: Send + 'static, C: Codec<T>> Lane<T, C> {
     ///
     /// As [`sender`](Self::sender).
     pub fn receiver(self) -> Result<Receiver<T>, OpenError> {
-        self.receiver_by(ORDERED, Receiving::new)
+        self.receiver_by(Guarantee::Ordered, Receiving::new)
     }
 
     /// A receiving end for any number of senders, such as clients of a server. Items of one sender
@@ -123,7 +121,92 @@ impl<T: Send + 'static, C: Codec<T>> Lane<T, C> {
     ///
     /// As [`sender`](Self::sender).
     pub fn receiver_of_several(self) -> Result<Receiver<T>, OpenError> {
-        self.receiver_by(ORDERED, Several::new)
+        self.receiver_by(Guarantee::Ordered, Several::new)
+    }
+
+    /// The sending end to any number of receivers that share the work: each item goes to one of
+    /// them, the one that has the most room. With a small window, few items wait at a receiver while
+    /// another one has nothing to do.
+    ///
+    /// The receivers are those of [`receiver`](Self::receiver), which belong to this sender until it
+    /// ends, or of [`receiver_of_several`](Self::receiver_of_several), which several senders share.
+    /// They may come and go at any time.
+    ///
+    /// Items that a receiver has not taken when it dies, is dropped, or is cut off for longer than
+    /// the [`patience`](Self::patience) go to others, before newer ones. The last ones that it had
+    /// taken may go there again: at least once. Otherwise, each item comes exactly once, and a
+    /// receiver gets its items in the order in which they were sent.
+    ///
+    /// A second sharing sender of receivers that belong to this one gives up: [`End::Taken`]. So does
+    /// a second receiver of a plain [`sender`](Self::sender) of this name.
+    ///
+    /// # Errors
+    ///
+    /// As [`sender`](Self::sender).
+    pub fn sharing_sender(self) -> Result<Sender<T>, OpenError> {
+        self.sender_to_several(Distribution::Share, |_| 0)
+    }
+
+    /// The sending end to any number of receivers that get all items, each from the moment when this
+    /// sender hears of it. The slowest one bounds the rate. Sends wait while there is no receiver.
+    ///
+    /// The receivers are those of [`sharing_sender`](Self::sharing_sender). One that is cut off for
+    /// longer than the [`patience`](Self::patience) misses what was sent meanwhile. Otherwise, each
+    /// item comes to each receiver exactly once, in order.
+    ///
+    /// [`Sender::finish`] waits for the receivers that are there. Items that the last one of them had
+    /// not taken when it left are unconfirmed.
+    ///
+    /// # Errors
+    ///
+    /// As [`sender`](Self::sender).
+    pub fn broadcast_sender(self) -> Result<Sender<T>, OpenError> {
+        self.sender_to_several(Distribution::Broadcast, |_| 0)
+    }
+
+    /// The sending end to any number of receivers, of which each gets the items of some keys: items
+    /// with the same key come to the same receiver, in the order in which they were sent, as long as
+    /// it lives. An item whose receiver has no room stops those behind it.
+    ///
+    /// When a receiver comes, the sender waits until all that it has sent is taken: then the newcomer
+    /// gets its part of the keys. The keys of one that goes, and the items that it had not taken, go
+    /// to the others.
+    ///
+    /// The receivers, and what happens to the items of one that dies, are as with a
+    /// [`sharing_sender`](Self::sharing_sender).
+    ///
+    /// # Errors
+    ///
+    /// As [`sender`](Self::sender).
+    pub fn sender_by_key(
+        self,
+        key: impl Fn(&T) -> u64 + Send + 'static,
+    ) -> Result<Sender<T>, OpenError> {
+        self.sender_to_several(Distribution::ByKey, key)
+    }
+
+    /// The sending end of a lane that sends each item once: it comes in order and never twice, also
+    /// not to the next receiver. It is lost if the network loses it, or if the receiver dies before
+    /// it has taken it. The window holds as in other lanes. The other end is an
+    /// [`at_most_once_receiver`](Self::at_most_once_receiver).
+    ///
+    /// [`Sender::finish`] waits until all items are received or lost.
+    ///
+    /// # Errors
+    ///
+    /// As [`sender`](Self::sender).
+    pub fn at_most_once_sender(self) -> Result<Sender<T>, OpenError> {
+        self.sender_to_one(Guarantee::AtMostOnce)
+    }
+
+    /// The receiving end for an [`at_most_once_sender`](Self::at_most_once_sender). It counts what
+    /// doesn't come: see [`Receiver::lost`].
+    ///
+    /// # Errors
+    ///
+    /// As [`sender`](Self::sender).
+    pub fn at_most_once_receiver(self) -> Result<Receiver<T>, OpenError> {
+        self.receiver_by(Guarantee::AtMostOnce, Receiving::new)
     }
 
     /// The sending end of a lane whose sends never wait: when the window is full, a send drops the
@@ -136,7 +219,7 @@ impl<T: Send + 'static, C: Codec<T>> Lane<T, C> {
     /// As [`sender`](Self::sender).
     pub fn latest_sender(self) -> Result<LatestSender<T>, OpenError> {
         let (tx, front) = channel::latest(self.outside());
-        self.sender_by(LATEST, tx, front)
+        self.sender_by(Guarantee::Latest, tx, front, to_one::<C>)
     }
 
     /// The receiving end for a [`latest_sender`](Self::latest_sender).
@@ -145,7 +228,7 @@ impl<T: Send + 'static, C: Codec<T>> Lane<T, C> {
     ///
     /// As [`sender`](Self::sender).
     pub fn latest_receiver(self) -> Result<Receiver<T>, OpenError> {
-        self.receiver_by(LATEST, Receiving::new)
+        self.receiver_by(Guarantee::Latest, Receiving::new)
     }
 
     /// Items of the window that are on their way, or with the receiver.
@@ -158,26 +241,44 @@ impl<T: Send + 'static, C: Codec<T>> Lane<T, C> {
         self.window.min(MOST).saturating_sub(self.inside()).max(1)
     }
 
-    fn sender_by<S>(
+    fn sender_to_one(self, guarantee: Guarantee) -> Result<Sender<T>, OpenError> {
+        let (tx, front) = channel::bounded(self.outside());
+        self.sender_by(guarantee, tx, front, to_one::<C>)
+    }
+
+    fn sender_to_several(
         self,
-        guarantee: u8,
+        distribution: Distribution,
+        key: impl Fn(&T) -> u64 + Send + 'static,
+    ) -> Result<Sender<T>, OpenError> {
+        let (tx, front) = channel::bounded(self.outside());
+        let key: Key<T> = Box::new(key);
+        self.sender_by(Guarantee::Ordered, tx, front, |id, terms, times, window| {
+            ToSeveral::<T, C>::new(Distributing::new(id, terms, times, window, distribution), key)
+        })
+    }
+
+    fn sender_by<S, F: Fill<T> + Send + 'static>(
+        self,
+        guarantee: Guarantee,
         front: S,
         rest: channel::Receiver<T>,
+        outbox: impl FnOnce(Id, Terms, Times, u64) -> F,
     ) -> Result<Sender<T, S>, OpenError> {
         self.check()?;
         let (id, inside) = (pump::id(), self.inside() as u64);
-        let state = Sending::new(id, self.terms(guarantee), self.times, inside);
+        let outbox = outbox(id, self.terms(guarantee), self.times, inside);
         let items = rest.clone();
         let pump =
             Pump::start(&self.engine, &self.name, id, true, self.gives_up_after, move |pump| {
-                pump::send::<T, C>(pump, state, &items)
+                pump::send(pump, outbox, &items)
             })?;
         Ok(Sender { front, rest, pump })
     }
 
     fn receiver_by<R: Receive + Send + 'static>(
         self,
-        guarantee: u8,
+        guarantee: Guarantee,
         state: impl FnOnce(Id, Terms, Times, u64) -> R,
     ) -> Result<Receiver<T>, OpenError> {
         self.check()?;
@@ -191,6 +292,10 @@ impl<T: Send + 'static, C: Codec<T>> Lane<T, C> {
             })?;
         Ok(Receiver { behind: rx, pump })
     }
+}
+
+fn to_one<C>(id: Id, terms: Terms, times: Times, window: u64) -> ToOne<C> {
+    ToOne::new(Sending::new(id, terms, times, window))
 }
 
 /// The sending end of a lane. It has the calls of [`channel::Sender`]; its clones are, too.
@@ -250,7 +355,12 @@ impl<T, S> Sender<T, S> {
 
     /// Waits until a receiver is there. Returns whether one is.
     pub fn wait_for_receiver(&self, timeout: Duration) -> bool {
-        self.pump.wait_until_bound(timeout)
+        self.wait_for_receivers(1, timeout)
+    }
+
+    /// Waits until so many receivers are there. Returns whether they are.
+    pub fn wait_for_receivers(&self, number: usize, timeout: Duration) -> bool {
+        self.pump.wait_for_others(number, timeout)
     }
 }
 
@@ -275,8 +385,15 @@ impl<T> Receiver<T> {
         self.pump.end().map(|(_, end)| end)
     }
 
+    /// The number of items that an [`at_most_once_sender`](Lane::at_most_once_sender) has sent to
+    /// this receiver, and that don't come. It grows when the receiver hears of a later item, or of
+    /// the end. What was sent to an earlier receiver doesn't count. 0 in other lanes.
+    pub fn lost(&self) -> u64 {
+        self.pump.lost()
+    }
+
     /// Waits until a sender is there. Returns whether one is.
     pub fn wait_for_sender(&self, timeout: Duration) -> bool {
-        self.pump.wait_until_bound(timeout)
+        self.pump.wait_for_others(1, timeout)
     }
 }

@@ -35,10 +35,13 @@
 //! |---|---|
 //! | order | first in, first out. No item is lost, doubled or reordered while both programs live, whatever happens to the network between them |
 //! | room | at most [`window`](Lane::window) items are sent and not yet received. Then a send waits: a slow receiver is felt by the sender |
+//! | items that come at most once | an [`at_most_once_sender`](Lane::at_most_once_sender) sends nothing again. The receiver [counts](Receiver::lost) what is lost |
+//! | several receivers | they [share](Lane::sharing_sender) the items, get [all](Lane::broadcast_sender) of them, or those of [some keys](Lane::sender_by_key) |
 //! | several senders | [`receiver_of_several`](Lane::receiver_of_several): items of each in its order |
 //! | items that must be fresh | a [`latest_sender`](Lane::latest_sender) never waits: it drops its oldest item, and [counts](corelane::channel::latest::Sender::dropped) |
 //! | the sender ends | the receiver gets what is left, and then its calls say that the channel is disconnected; [`Receiver::end`] says why |
 //! | the sender dies | as above, when no other sender has come for a while: see [`gives_up_after`](Lane::gives_up_after). What it had accepted and not yet sent is lost |
+//! | one of several receivers dies | unless each gets all items, those that its program had not taken go to the others, before newer ones. The last ones that it had taken may come there again |
 //! | the receiver dies | items that its program had not taken go to the next receiver. The last ones that it had taken may come there again |
 //! | two senders, or two receivers of one name | the second one waits for the first one's place, and gives up as above |
 //! | memory | the window, at each end |
@@ -61,6 +64,7 @@ mod codec;
 pub mod durable;
 mod engine;
 mod error;
+mod fill;
 mod lane;
 mod node;
 mod protocol;

@@ -6,12 +6,13 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use corelane::channel::{self, Select, TryRecvError, TrySendError};
+use corelane::channel::{self, Select, TrySendError};
 
-use crate::codec::{Codec, put, split};
+use crate::codec::{Codec, split};
 use crate::engine::{Engine, Link};
 use crate::error::{End, OpenError};
-use crate::protocol::{Id, Packet, Receive, Sending};
+use crate::fill::Fill;
+use crate::protocol::{BINDINGS, Deliver, Id, Packet, Receive};
 
 /// What wakes a pump besides its channel.
 #[derive(Debug)]
@@ -21,14 +22,12 @@ pub(crate) enum Event {
     Dropped,
 }
 
-/// Bytes of items in a packet, and one item more.
-const PACKET: usize = 64 << 10;
 /// How often a pump looks whether its program has taken items, while a sender waits for that.
 const LOOK: Duration = Duration::from_micros(200);
 
-/// A random number.
+/// A random number, without the number of a binding.
 pub(crate) fn id() -> Id {
-    getrandom::u64().expect("the system has random numbers")
+    getrandom::u64().expect("the system has random numbers") & !BINDINGS
 }
 
 /// A pump, as its handle sees it. Its drop tells the thread, and doesn't wait.
@@ -44,11 +43,14 @@ struct Shared {
     changed: Condvar,
     /// Items that the thread has taken from a sender, and the receiving program not.
     untaken: AtomicU64,
+    /// Items that were sent at most once, and don't come.
+    lost: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct Known {
-    is_bound: bool,
+    /// Other ends that are there.
+    others: usize,
     /// When the thread has ended: the items that were not received, and why.
     end: Option<(u64, End)>,
 }
@@ -60,7 +62,7 @@ pub(crate) struct Running {
     shared: Arc<Shared>,
     began: Instant,
     gives_up_after: Duration,
-    is_bound: bool,
+    others: usize,
     /// Since when there is no other end.
     alone_since: Option<Duration>,
 }
@@ -83,7 +85,7 @@ impl Pump {
             shared: shared.clone(),
             began: Instant::now(),
             gives_up_after,
-            is_bound: false,
+            others: 0,
             alone_since: None,
         };
         let thread = thread::Builder::new().name(format!("corelane {name}")).spawn(move || {
@@ -105,15 +107,20 @@ impl Pump {
         self.shared.untaken.load(Ordering::SeqCst)
     }
 
+    /// Items that were sent to this receiver at most once, and don't come.
+    pub(crate) fn lost(&self) -> u64 {
+        self.shared.lost.load(Ordering::SeqCst)
+    }
+
     /// Waits until the thread has ended.
     pub(crate) fn wait_for_end(&self, timeout: Duration) {
         self.wait(timeout, |known| known.end.is_some());
     }
 
-    /// Waits for another end. Returns whether there is one.
-    pub(crate) fn wait_until_bound(&self, timeout: Duration) -> bool {
-        self.wait(timeout, |known| known.is_bound || known.end.is_some());
-        self.shared.known.lock().expect("no thread panics with it").is_bound
+    /// Waits for other ends. Returns whether so many are there.
+    pub(crate) fn wait_for_others(&self, number: usize, timeout: Duration) -> bool {
+        self.wait(timeout, |known| known.others >= number || known.end.is_some());
+        self.shared.known.lock().expect("no thread panics with it").others >= number
     }
 
     fn wait(&self, timeout: Duration, is_so: impl Fn(&Known) -> bool) {
@@ -151,7 +158,7 @@ impl Running {
     fn ended(&self, end: End, close: impl FnOnce() -> u64) {
         // A call that finds the channel closed asks why, and waits here.
         let mut known = self.shared.known.lock().expect("no thread panics with it");
-        (known.is_bound, known.end) = (false, Some((close(), end)));
+        (known.others, known.end) = (0, Some((close(), end)));
         self.shared.changed.notify_all();
     }
 
@@ -163,15 +170,15 @@ impl Running {
         self.began + gives_up.map_or(time, |gives_up| gives_up.min(time)).min(most)
     }
 
-    /// Notes whether there is another end. `Silent` if there was none for too long.
-    fn note(&mut self, is_bound: bool) -> Result<(), End> {
+    /// Notes how many other ends there are. `Silent` if there was none for too long.
+    fn note(&mut self, others: usize) -> Result<(), End> {
         let now = self.now();
-        if is_bound != self.is_bound {
-            self.is_bound = is_bound;
-            self.shared.known.lock().expect("no thread panics with it").is_bound = is_bound;
+        if others != self.others {
+            self.others = others;
+            self.shared.known.lock().expect("no thread panics with it").others = others;
             self.shared.changed.notify_all();
         }
-        if is_bound {
+        if others > 0 {
             self.alone_since = None;
             return Ok(());
         }
@@ -184,90 +191,69 @@ impl Running {
     }
 }
 
-/// Moves items from a program to its receiver.
-pub(crate) fn send<T, C: Codec<T>>(
-    pump: &mut Running,
-    mut state: Sending,
-    front: &channel::Receiver<T>,
-) {
+/// Moves items from a program to its receivers.
+pub(crate) fn send<T>(pump: &mut Running, mut outbox: impl Fill<T>, front: &channel::Receiver<T>) {
     let end = loop {
-        match send_once::<T, C>(pump, &mut state, front) {
-            Ok(()) => wait_to_send(pump, &state, front),
+        match send_once(pump, &mut outbox, front) {
+            Ok(has_room) => wait_to_send(pump, outbox.state(), has_room, front),
             Err(end) => break end,
         }
     };
     pump.ended(end, || {
         front.close();
-        state.untaken() + front.len() as u64
+        outbox.untaken() + front.len() as u64
     });
 }
 
-fn send_once<T, C: Codec<T>>(
+/// Returns whether there is room for more items.
+fn send_once<T>(
     pump: &mut Running,
-    state: &mut Sending,
+    outbox: &mut impl Fill<T>,
     front: &channel::Receiver<T>,
-) -> Result<(), End> {
+) -> Result<bool, End> {
     while let Ok(event) = pump.events.try_recv() {
         if let Event::Packet(packet) = event {
-            state.on_packet(packet, pump.now());
+            outbox.state().on_packet(packet, pump.now());
         }
     }
-    loop {
-        fill::<T, C>(state, front, &pump.shared.untaken);
+    let has_room = loop {
+        let has_room = outbox.fill(front, &pump.shared.untaken).map_err(|_| End::Malformed)?;
         let mut has_sent = false;
-        while let Some(packet) = state.poll(pump.now()) {
+        while let Some(packet) = outbox.state().poll(pump.now()) {
             pump.send(&packet)?;
             has_sent = true;
         }
-        if !has_sent || state.room() == 0 || state.has_ended() || front.is_empty() {
-            break;
+        let may_fill = has_room && !outbox.state().has_ended() && !front.is_empty();
+        if !has_sent || !may_fill {
+            break has_room;
         }
-    }
-    pump.shared.untaken.store(state.untaken(), Ordering::SeqCst);
+    };
+    pump.shared.untaken.store(outbox.untaken(), Ordering::SeqCst);
+    let state = outbox.state();
     if state.is_closed() || state.is_over() {
         return Err(End::Closed);
     }
-    if state.has_differed() && !state.has_receiver() {
+    if state.has_differed() && state.receivers() == 0 {
         return Err(End::Differs);
     }
     if state.is_refused() {
         return Err(End::Taken);
     }
-    pump.note(state.has_receiver())
+    pump.note(state.receivers())?;
+    Ok(has_room)
 }
 
-/// Takes items from the program, while there is room.
-fn fill<T, C: Codec<T>>(state: &mut Sending, front: &channel::Receiver<T>, untaken: &AtomicU64) {
-    while state.room() > 0 && !state.has_ended() {
-        let (mut items, mut count) = (Vec::new(), 0);
-        let most = state.room().min(front.len().max(1) as u64);
-        // Before they leave the channel: for a moment they count twice, and never not at all.
-        untaken.store(state.untaken() + most, Ordering::SeqCst);
-        while u64::from(count) < most && items.len() < PACKET {
-            match front.try_recv() {
-                Ok(item) => put::<T, C>(&item, &mut items),
-                Err(TryRecvError::Disconnected) if count == 0 => {
-                    state.end();
-                    break;
-                }
-                Err(_) => break,
-            }
-            count += 1;
-        }
-        if count == 0 {
-            break;
-        }
-        state.push(items.into(), count);
-    }
-    untaken.store(state.untaken(), Ordering::SeqCst);
-}
-
-fn wait_to_send<T>(pump: &Running, state: &Sending, front: &channel::Receiver<T>) {
+fn wait_to_send<T>(
+    pump: &Running,
+    state: &impl Deliver,
+    has_room: bool,
+    front: &channel::Receiver<T>,
+) {
     let until = pump.until(state.next_time());
     let mut select = Select::new();
     select.recv(&pump.events);
     // Also for the end, once.
-    if state.room() > 0 && !state.has_ended() {
+    if has_room && !state.has_ended() {
         select.recv(front);
     }
     let _ = select.ready_deadline(until);
@@ -397,6 +383,7 @@ fn receive_once<T, C: Codec<T>>(
     while let Some(event) = inbox.next.take().or_else(|| pump.events.try_recv().ok()) {
         inbox.on_event::<C>(event, state, pump.now())?;
     }
+    pump.shared.lost.store(state.lost(), Ordering::SeqCst);
     let taken = inbox.flush();
     inbox.is_dropped |= inbox.behind.is_disconnected();
     if inbox.is_dropped {
@@ -419,5 +406,5 @@ fn receive_once<T, C: Codec<T>>(
     if state.is_refused() {
         return Err(End::Taken);
     }
-    pump.note(state.has_sender())
+    pump.note(usize::from(state.has_sender()))
 }

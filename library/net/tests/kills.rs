@@ -4,7 +4,10 @@
 //! What must hold: items come to a receiver in order, without gap and double. The next receiver
 //! begins with an item that no receiver has taken, or with one of the last that the one before had
 //! taken. Everything of which a sender knew that it was received was.
+//!
+//! Receivers that share are killed, too: each item comes to one of them.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
@@ -22,8 +25,14 @@ fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     match &arguments[1..] {
         [end, address, first] if end == "--send" => send(address, first.parse().unwrap()),
-        [end, address] if end == "--receive" => receive(address),
-        _ => kill(),
+        [end, address] if end == "--receive" => receive(&Node::listen(address).unwrap()),
+        [end, address] if end == "--share" => receive(&Node::connect(address).unwrap()),
+        _ => {
+            let kills =
+                std::env::var("CORELANE_KILLS").map_or(20, |n| n.parse().expect("a number"));
+            kill(kills);
+            kill_some_that_share(kills);
+        }
     }
 }
 
@@ -42,8 +51,7 @@ fn send(address: &str, first: u64) {
     }
 }
 
-fn receive(address: &str) {
-    let node = Node::listen(address).unwrap();
+fn receive(node: &Node) {
     let rx = node.lane::<u64>("kills").window(WINDOW).patience(PATIENCE).receiver().unwrap();
     rx.iter().for_each(say);
 }
@@ -84,6 +92,12 @@ impl Process {
         self.child.wait().unwrap();
         self.said.iter().collect()
     }
+
+    /// Waits for its end. Returns as above.
+    fn end(&mut self) -> Vec<u64> {
+        self.child.wait().unwrap();
+        self.said.iter().collect()
+    }
 }
 
 impl Drop for Process {
@@ -117,16 +131,52 @@ impl History {
     }
 }
 
-fn kill() {
-    let kills = std::env::var("CORELANE_KILLS").map_or(20, |n| n.parse().expect("a number"));
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-    let mut random = 0x2545_F491_4F6C_DD1D_u64;
-    let mut below = |n: u64| {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        random % n
-    };
+/// An address of this machine that nothing listens at.
+fn free() -> String {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+}
+
+/// A generator of numbers.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % n
+    }
+}
+
+fn kill_some_that_share(kills: u64) {
+    let (free, mut random) = (free(), Random(0x5DEE_CE66));
+    let node = Node::listen(&free).unwrap();
+    let lane = node.lane::<u64>("kills").window(WINDOW).patience(PATIENCE);
+    let tx = lane.sharing_sender().unwrap();
+    let start = || Process::start(&["--share", &free]);
+    let mut receivers = [start(), start(), start()];
+    assert!(tx.wait_for_receivers(3, Duration::from_secs(20)));
+    let (mut sent, mut said) = (0, Vec::new());
+    for _ in 0..kills {
+        let end = Instant::now() + MILLISECOND * random.below(150) as u32;
+        while Instant::now() < end {
+            // All may be dead for a while.
+            sent += u64::from(tx.send_timeout(sent, MILLISECOND).is_ok());
+        }
+        let receiver = &mut receivers[random.below(3) as usize];
+        said.extend(receiver.kill());
+        *receiver = start();
+    }
+    assert_eq!(tx.finish(Duration::from_secs(20)), Ok(()));
+    said.extend(receivers.iter_mut().flat_map(Process::end));
+    let all: BTreeSet<u64> = said.iter().copied().collect();
+    assert!(all.iter().copied().eq(0..sent), "{} of {sent} items came", all.len());
+    println!("{kills} kills, {sent} items shared, {} came twice", said.len() - all.len());
+}
+
+fn kill(kills: u64) {
+    let (free, mut random) = (free(), Random(0x2545_F491_4F6C_DD1D));
+    let mut below = |n| random.below(n);
     let mut receiver = Process::start(&["--receive", &free]);
     let mut sender = Process::start(&["--send", &free, "0"]);
     let mut history = History { first: 0, next: 0, is_new: true, taken: 0, doubled: 0 };

@@ -6,6 +6,9 @@
 //! `taken` and a window, and keeps each item until it is taken. So the memory of both ends is
 //! bounded by the window, and a receiver is never sent more than it has room for.
 //!
+//! The receiver also tells a `limit`: it has room for the items before it. It may have less room
+//! than the sender's window, and hold items of an earlier sender.
+//!
 //! A packet that is lost leaves a gap. The receiver drops what comes behind a gap, and the sender
 //! goes back to `expected`: by the receiver's word, or after a time without any. What comes twice
 //! is known by its number.
@@ -14,7 +17,13 @@
 //! each other. An end that hears nothing of the other one for some seconds takes it for dead, and
 //! may be bound to another one. A new receiver begins with the oldest item that the sender has not
 //! seen taken. A new sender begins with its own item 0.
+//!
+//! At most once: the sender keeps nothing that it has sent, the receiver counts what is in a gap as
+//! lost, and a new receiver begins with the oldest item that wasn't sent.
+//!
+//! To several receivers: see [`Distributing`].
 
+mod distributing;
 mod packet;
 mod receiving;
 mod sending;
@@ -24,10 +33,45 @@ mod simulated;
 
 use std::time::Duration;
 
-pub(crate) use packet::{Data, Id, Packet, Status, Terms};
+pub(crate) use distributing::{Distributing, Distribution, Target};
+pub(crate) use packet::{BINDINGS, Data, Guarantee, Id, Packet, Status, Terms};
 pub(crate) use receiving::Receiving;
-pub(crate) use sending::Sending;
+pub(crate) use sending::{Returned, Sending};
 pub(crate) use several::Several;
+
+/// The state of a sender, to one receiver or to several.
+pub(crate) trait Deliver {
+    fn on_packet(&mut self, packet: Packet, now: Duration);
+
+    /// The next packet that is due.
+    fn poll(&mut self, now: Duration) -> Option<Packet>;
+
+    /// When `poll` may give a packet next, if nothing comes.
+    fn next_time(&self) -> Duration;
+
+    /// The program sends no more.
+    fn end(&mut self);
+
+    fn has_ended(&self) -> bool;
+
+    /// Whether all that was accepted has been taken, and the end is known.
+    fn is_over(&self) -> bool;
+
+    /// Whether no receiver takes more.
+    fn is_closed(&self) -> bool;
+
+    /// The number of items that were accepted and not taken.
+    fn untaken(&self) -> u64;
+
+    /// The number of receivers that are there.
+    fn receivers(&self) -> usize;
+
+    /// Whether a receiver was heard that doesn't agree with this sender, and no other one.
+    fn has_differed(&self) -> bool;
+
+    /// Whether another sender has this one's place, and lives.
+    fn is_refused(&self) -> bool;
+}
 
 /// The state of a receiver, of one sender or of several.
 pub(crate) trait Receive {
@@ -66,6 +110,9 @@ pub(crate) trait Receive {
 
     /// Whether this sender is bound to this receiver, or was.
     fn knows(&self, id: Id) -> bool;
+
+    /// The number of items that were sent to this receiver, and don't come.
+    fn lost(&self) -> u64;
 
     fn times(&self) -> Times;
 }
@@ -108,6 +155,28 @@ struct Other {
 impl Other {
     fn is_dead(self, now: Duration, times: Times) -> bool {
         now.saturating_sub(self.heard) > times.patience
+    }
+}
+
+/// When an end that is alone speaks next, and how long it then waits.
+#[derive(Debug, Clone, Copy)]
+struct Search {
+    at: Duration,
+    wait: Duration,
+}
+
+impl Search {
+    fn from(now: Duration, times: Times) -> Self {
+        Self { at: now, wait: times.again }
+    }
+
+    /// Whether to speak now.
+    fn is_due(&mut self, now: Duration, times: Times) -> bool {
+        let is_due = now >= self.at;
+        if is_due {
+            *self = Self { at: now + self.wait, wait: (2 * self.wait).min(times.heartbeat()) };
+        }
+        is_due
     }
 }
 

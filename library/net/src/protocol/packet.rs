@@ -2,11 +2,27 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-/// An end: a random number.
+/// An end: a random number, whose lowest 16 bits are 0. A sender to several receivers numbers its
+/// bindings with them.
 pub(crate) type Id = u64;
 
+/// The bits of an id that number bindings.
+pub(crate) const BINDINGS: Id = 0xFFFF;
+
 /// The version of these bytes.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
+
+/// What a lane promises, as the ends tell each other. A sender to several receivers promises each
+/// of them what a sender to one does, so it has no number of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Guarantee {
+    /// In order; the sender's program drops items.
+    Latest = 0,
+    /// In order; what is lost on the way doesn't come again.
+    AtMostOnce = 1,
+    /// In order; nothing is lost while both ends live.
+    Ordered = 2,
+}
 
 /// What both ends must agree on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,8 +34,12 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
-    pub(crate) fn new(guarantee: u8, item: u64) -> Self {
-        Self { version: VERSION, guarantee, item }
+    pub(crate) fn new(guarantee: Guarantee, item: u64) -> Self {
+        Self { version: VERSION, guarantee: guarantee as u8, item }
+    }
+
+    pub(crate) fn are_at_most_once(self) -> bool {
+        self.guarantee == Guarantee::AtMostOnce as u8
     }
 }
 
@@ -67,6 +87,8 @@ pub(crate) struct Status {
     pub(crate) expected: u64,
     /// Its program has taken all items before this one.
     pub(crate) taken: u64,
+    /// It has room for all items before this one.
+    pub(crate) limit: u64,
     /// An item behind `expected` has come, and was dropped.
     pub(crate) has_gap: bool,
     /// The receiver knows how many items there are.
@@ -120,6 +142,7 @@ impl Packet {
                 to.put_u64_le(status.sender);
                 to.put_u64_le(status.expected);
                 to.put_u64_le(status.taken);
+                to.put_u64_le(status.limit);
                 put_flags(&mut to, &[status.has_gap, status.knows_end, status.is_closed]);
             }
             Self::Refused { to: end } => {
@@ -159,13 +182,14 @@ impl Packet {
             }
             STATUS => {
                 let (receiver, sender) = (reader.u64()?, reader.u64()?);
-                let (expected, taken) = (reader.u64()?, reader.u64()?);
+                let (expected, taken, limit) = (reader.u64()?, reader.u64()?, reader.u64()?);
                 let [has_gap, knows_end, is_closed] = reader.flags()?;
                 Self::Status(Status {
                     receiver,
                     sender,
                     expected,
                     taken,
+                    limit,
                     has_gap,
                     knows_end,
                     is_closed,
@@ -221,7 +245,7 @@ mod tests {
 
     #[test]
     fn bytes_give_the_same_packet() {
-        let terms = Terms::new(2, 77);
+        let terms = Terms::new(Guarantee::Ordered, 77);
         let items = Bytes::from_static(b"items");
         let packets = [
             Packet::Seek { sender: 1, terms },
@@ -243,6 +267,7 @@ mod tests {
                 sender: 1,
                 expected: 9,
                 taken: 8,
+                limit: 12,
                 has_gap: true,
                 knows_end: false,
                 is_closed: true,

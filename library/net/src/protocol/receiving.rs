@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::{Data, Difference, Id, Other, Packet, Receive, Refusals, Status, Terms, Times};
+use super::{Data, Difference, Id, Other, Packet, Receive, Refusals, Search, Status, Terms, Times};
 
 /// Earlier senders that a receiver remembers.
 const EARLIER: usize = 1024;
@@ -24,7 +24,9 @@ pub(crate) struct Receiving {
     /// senders.
     delivered: u64,
     taken: u64,
-    offer: (Duration, Duration),
+    /// Items that were sent at most once, and don't come.
+    lost: u64,
+    offer: Search,
     replies: VecDeque<Packet>,
     refusals: Option<Refusals>,
     difference: Difference,
@@ -48,10 +50,18 @@ struct Bound {
     /// The sender waits for a status.
     asks: bool,
     /// What it was told last, and when.
-    told: (u64, u64),
+    told: Progress,
     told_at: Duration,
     /// Nothing was heard for too long, or all was taken: another sender may come.
     is_gone: bool,
+}
+
+/// How far a sender's items are: as in a [`Status`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Progress {
+    expected: u64,
+    taken: u64,
+    limit: u64,
 }
 
 impl Receiving {
@@ -67,7 +77,8 @@ impl Receiving {
             earlier: VecDeque::new(),
             delivered: 0,
             taken: 0,
-            offer: (Duration::ZERO, times.again),
+            lost: 0,
+            offer: Search::from(Duration::ZERO, times),
             replies: VecDeque::new(),
             refusals: None,
             difference: Difference::default(),
@@ -81,10 +92,32 @@ impl Receiving {
         }
     }
 
-    /// The number of the sender's items up to which the program has taken all.
-    fn taken_of(&self, sender: &Bound) -> u64 {
+    /// How many more items may be delivered.
+    fn room(&self) -> u64 {
+        self.window.saturating_sub(self.delivered - self.taken)
+    }
+
+    fn progress(&self, sender: &Bound) -> Progress {
+        let expected = sender.expected;
         // Items of an earlier sender may be among those that are not taken.
-        sender.expected.saturating_sub(self.delivered - self.taken).max(sender.base)
+        let taken = expected.saturating_sub(self.delivered - self.taken).max(sender.base);
+        Progress { expected, taken, limit: expected.saturating_add(self.room()) }
+    }
+
+    /// When the sender is to be told next.
+    fn due(&self, sender: &Bound) -> Duration {
+        let (progress, told) = (self.progress(sender), sender.told);
+        let is_news = progress != told;
+        let has_taken = progress.limit.saturating_sub(told.limit) >= sender.window.div_ceil(4);
+        if sender.asks || (is_news && (has_taken || sender.end == Some(progress.taken))) {
+            Duration::ZERO
+        } else if is_news {
+            sender.told_at + self.times.quarter()
+        } else if sender.is_gone {
+            Duration::MAX
+        } else {
+            sender.told_at + self.times.heartbeat()
+        }
     }
 
     fn is_free(&self, now: Duration) -> bool {
@@ -105,33 +138,38 @@ impl Receiving {
         Packet::Offer { receiver: self.id, terms: self.terms }
     }
 
+    /// Binds to another sender, unless this receiver has one that lives.
+    fn bind(&mut self, data: &Data, now: Duration) -> bool {
+        if !self.is_free(now) {
+            self.replies.push_back(Packet::Refused { to: data.sender });
+            return false;
+        }
+        let expected = self.expected_of(data.sender).unwrap_or(data.base);
+        self.sender = Some(Bound {
+            other: Other { id: data.sender, heard: now },
+            window: data.window.min(self.window),
+            base: data.base,
+            expected,
+            end: None,
+            has_gap: false,
+            asks: true,
+            told: Progress::default(),
+            told_at: now,
+            is_gone: false,
+        });
+        true
+    }
+
     fn on_data(&mut self, mut data: Data, now: Duration) -> Option<(Data, u32)> {
         if data.terms != self.terms {
             self.differs(now);
             return None;
         }
-        if !self.knows(data.sender) {
-            if !self.is_free(now) {
-                self.replies.push_back(Packet::Refused { to: data.sender });
-                return None;
-            }
-            let expected = self.expected_of(data.sender).unwrap_or(data.base);
-            self.sender = Some(Bound {
-                other: Other { id: data.sender, heard: now },
-                window: data.window.min(self.window),
-                base: data.base,
-                expected,
-                end: None,
-                has_gap: false,
-                asks: true,
-                told: (0, 0),
-                told_at: now,
-                is_gone: false,
-            });
+        if !self.knows(data.sender) && !self.bind(&data, now) {
+            return None;
         }
         (self.refusals, self.difference.is_known) = (None, false);
-        let window = self.window;
-        let untaken = self.delivered - self.taken;
+        let room = self.room();
         let sender = self.sender.as_mut()?;
         sender.other.heard = now;
         sender.is_gone = false;
@@ -141,6 +179,11 @@ impl Receiving {
             (sender.base, sender.expected) = (data.base, data.base);
         }
         let end = data.first + u64::from(data.count);
+        if data.first > sender.expected && self.terms.are_at_most_once() {
+            // They don't come again.
+            self.lost = self.lost.saturating_add(data.first - sender.expected);
+            sender.expected = data.first;
+        }
         if data.first > sender.expected {
             sender.has_gap = true;
             sender.asks = true;
@@ -159,7 +202,6 @@ impl Receiving {
         }
         let known = (sender.expected - data.first) as u32;
         // Items of an earlier sender may be here, or the sender's window is larger. The rest comes again.
-        let room = window.saturating_sub(untaken);
         let new = u64::from(data.count - known).min(room);
         if new == 0 {
             return None;
@@ -196,49 +238,38 @@ impl Receiving {
             && sender.other.is_dead(now, times)
         {
             sender.is_gone = true;
-            self.offer = (now, times.again);
+            self.offer = Search::from(now, times);
         }
-        let (taken, quarter) = (self.taken_of(self.sender.as_ref()?), self.times.quarter());
-        let sender = self.sender.as_mut()?;
-        let (expected, told) = (sender.expected, sender.told);
-        let is_over = sender.end == Some(taken);
-        let has_taken = taken.saturating_sub(told.1) >= sender.window.div_ceil(4);
-        let is_news = told != (expected, taken);
-        let is_due = sender.asks
-            || has_taken
-            || (is_over && is_news)
-            || (is_news && now >= sender.told_at + quarter)
-            || (!sender.is_gone && now >= sender.told_at + times.heartbeat());
-        if !is_due {
+        let sender = self.sender.as_ref()?;
+        if now < self.due(sender) {
             return None;
         }
+        let progress = self.progress(sender);
+        let sender = self.sender.as_mut()?;
         let status = Status {
             receiver: self.id,
             sender: sender.other.id,
-            expected,
-            taken,
+            expected: progress.expected,
+            taken: progress.taken,
+            limit: progress.limit,
             has_gap: sender.has_gap,
             knows_end: sender.end.is_some(),
             is_closed: self.is_closed,
         };
         sender.asks = false;
-        (sender.told, sender.told_at) = ((expected, taken), now);
-        if is_over && !sender.is_gone {
+        (sender.told, sender.told_at) = (progress, now);
+        if sender.end == Some(progress.taken) && !sender.is_gone {
             // The next one may come. This one is answered as long as it asks.
             sender.is_gone = true;
-            self.offer = (now, times.again);
+            self.offer = Search::from(now, times);
         }
         Some(Packet::Status(status))
     }
 
     /// Looks for a sender.
     fn poll_offer(&mut self, now: Duration) -> Option<Packet> {
-        let (at, wait) = self.offer;
-        if self.has_sender() || self.is_closed || now < at {
-            return None;
-        }
-        self.offer = (now + wait, (2 * wait).min(self.times.heartbeat()));
-        Some(self.offer())
+        let may_offer = !self.has_sender() && !self.is_closed;
+        (may_offer && self.offer.is_due(now, self.times)).then(|| self.offer())
     }
 
     /// When `poll_bound` may give a packet next.
@@ -246,16 +277,7 @@ impl Receiving {
         if !self.replies.is_empty() {
             return Duration::ZERO;
         }
-        let Some(sender) = &self.sender else { return Duration::MAX };
-        if sender.asks {
-            return Duration::ZERO;
-        }
-        let is_news = sender.told != (sender.expected, self.taken_of(sender));
-        match sender.is_gone {
-            _ if is_news => sender.told_at + self.times.quarter(),
-            true => Duration::MAX,
-            false => sender.told_at + self.times.heartbeat(),
-        }
+        self.sender.as_ref().map_or(Duration::MAX, |sender| self.due(sender))
     }
 }
 
@@ -284,7 +306,7 @@ impl Receive for Receiving {
     fn next_time(&self) -> Duration {
         let offers = !self.has_sender() && !self.is_closed;
         let bound = self.next_time_bound();
-        if offers { bound.min(self.offer.0) } else { bound }
+        if offers { bound.min(self.offer.at) } else { bound }
     }
 
     fn close(&mut self) {
@@ -299,7 +321,7 @@ impl Receive for Receiving {
     fn is_over(&self) -> bool {
         self.sender
             .as_ref()
-            .is_some_and(|sender| sender.is_gone && sender.end == Some(sender.told.1))
+            .is_some_and(|sender| sender.is_gone && sender.end == Some(sender.told.taken))
     }
 
     fn has_sender(&self) -> bool {
@@ -316,7 +338,7 @@ impl Receive for Receiving {
 
     fn is_short(&self) -> bool {
         self.sender.as_ref().is_some_and(|sender| {
-            let untaken = sender.expected.saturating_sub(sender.told.1);
+            let untaken = sender.expected.saturating_sub(sender.told.taken);
             untaken.saturating_mul(4) >= sender.window.saturating_mul(3)
         })
     }
@@ -327,6 +349,10 @@ impl Receive for Receiving {
 
     fn knows(&self, id: Id) -> bool {
         self.sender.as_ref().is_some_and(|sender| sender.other.id == id)
+    }
+
+    fn lost(&self) -> u64 {
+        self.lost
     }
 
     fn times(&self) -> Times {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::{Data, Difference, Id, Other, Packet, Refusals, Status, Terms, Times};
+use super::{Data, Deliver, Difference, Id, Other, Packet, Refusals, Search, Status, Terms, Times};
 
 /// Items that are sent in one packet.
 #[derive(Debug)]
@@ -21,6 +21,14 @@ impl Batch {
     }
 }
 
+/// Items that a receiver is not known to have taken, except the first `taken` of them.
+#[derive(Debug)]
+pub(crate) struct Returned {
+    pub(crate) items: Bytes,
+    pub(crate) count: u32,
+    pub(crate) taken: u32,
+}
+
 /// A sender: what it has accepted from its program, and what its receiver has.
 #[derive(Debug)]
 pub(crate) struct Sending {
@@ -29,7 +37,7 @@ pub(crate) struct Sending {
     times: Times,
     /// Most items that are accepted and not taken.
     window: u64,
-    /// What may have to be sent, oldest first.
+    /// What may have to be sent, oldest first. At most once: what wasn't sent.
     batches: VecDeque<Batch>,
     /// The number of the next item from the program.
     next: u64,
@@ -38,9 +46,12 @@ pub(crate) struct Sending {
     /// What the receiver has told last.
     expected: u64,
     taken: u64,
+    /// The receiver has room for all items before it. `None` until it has answered.
+    limit: Option<u64>,
     receiver: Option<Other>,
-    /// The first item for this receiver.
+    /// The first item for a receiver, the one that was bound last.
     base: u64,
+    base_is_of: Option<Id>,
     has_ended: bool,
     /// Whether this receiver was told the end, and whether it has confirmed that.
     end_is_told: bool,
@@ -52,8 +63,7 @@ pub(crate) struct Sending {
     answered: Duration,
     /// The time without an answer after which it sends again.
     again: Duration,
-    /// When it next looks for a receiver, and how long it then waits.
-    seek: (Duration, Duration),
+    seek: Search,
     replies: VecDeque<Packet>,
     refusals: Option<Refusals>,
     difference: Difference,
@@ -72,8 +82,10 @@ impl Sending {
             sent: 0,
             expected: 0,
             taken: 0,
+            limit: None,
             receiver: None,
             base: 0,
+            base_is_of: None,
             has_ended: false,
             end_is_told: false,
             end_is_known: false,
@@ -81,7 +93,7 @@ impl Sending {
             told: Duration::ZERO,
             answered: Duration::ZERO,
             again: times.again,
-            seek: (Duration::ZERO, times.again),
+            seek: Search::from(Duration::ZERO, times),
             replies: VecDeque::new(),
             refusals: None,
             difference: Difference::default(),
@@ -89,9 +101,23 @@ impl Sending {
         }
     }
 
-    /// How many items the program may send now.
+    /// Numbers its items from `first` on.
+    pub(super) fn begin_with(&mut self, first: u64) {
+        (self.next, self.sent, self.expected, self.taken) = (first, first, first, first);
+    }
+
+    /// How many items the program may send now. At most once: no more than can be sent at once, as
+    /// the next receiver may have less room.
     pub(crate) fn room(&self) -> u64 {
-        self.window - (self.next - self.taken).min(self.window)
+        let room = self.window - (self.next - self.taken).min(self.window);
+        if self.terms.are_at_most_once() { room.min(self.credit()) } else { room }
+    }
+
+    /// How many more items the receiver has room for.
+    pub(super) fn credit(&self) -> u64 {
+        let room = self.window - (self.next - self.taken).min(self.window);
+        let limit = self.limit.filter(|_| self.receiver.is_some());
+        room.min(limit.map_or(0, |limit| limit.saturating_sub(self.next)))
     }
 
     /// Accepts items, for which there is room.
@@ -101,60 +127,27 @@ impl Sending {
         self.next += u64::from(count);
     }
 
-    /// The program sends no more.
-    pub(crate) fn end(&mut self) {
-        self.has_ended = true;
-    }
-
-    pub(crate) fn has_ended(&self) -> bool {
-        self.has_ended
-    }
-
     #[cfg(test)]
     pub(crate) fn sent_in_all(&self) -> u64 {
         self.next
     }
 
-    /// Whether all that was accepted has been taken, and the end is known to the receiver.
-    pub(crate) fn is_over(&self) -> bool {
-        self.end_is_known && self.taken == self.next
+    /// Whether the receiver has answered since it is bound.
+    pub(super) fn is_confirmed(&self) -> bool {
+        self.limit.is_some()
     }
 
-    /// Whether the receiver takes no more.
-    pub(crate) fn is_closed(&self) -> bool {
-        self.is_closed
+    /// Whether the receiver is dead or has another sender.
+    pub(super) fn is_alone(&self, now: Duration) -> bool {
+        self.receiver.is_none_or(|receiver| receiver.is_dead(now, self.times))
     }
 
-    /// The number of items that were accepted and not taken.
-    pub(crate) fn untaken(&self) -> u64 {
-        self.next - self.taken
-    }
-
-    pub(crate) fn has_receiver(&self) -> bool {
-        self.receiver.is_some()
-    }
-
-    /// Whether another sender has this one's place, and lives.
-    pub(crate) fn is_refused(&self) -> bool {
-        self.refusals.is_some_and(|refusals| refusals.are_final(self.times))
-    }
-
-    /// Whether a receiver was heard that doesn't agree with this sender, and no other one.
-    pub(crate) fn has_differed(&self) -> bool {
-        self.difference.is_known
-    }
-
-    pub(crate) fn on_packet(&mut self, packet: Packet, now: Duration) {
-        match packet {
-            Packet::Offer { receiver, terms } if terms == self.terms => self.offered(receiver, now),
-            Packet::Offer { .. } => self.differs(now),
-            Packet::Status(status) if status.sender == self.id => self.answered(status, now),
-            Packet::Refused { to } if to == self.id => {
-                self.refusals = Refusals::and(self.refusals, now, self.times);
-                self.receiver = None;
-            }
-            _ => {}
-        }
+    /// What the receiver is not known to have taken, oldest first.
+    pub(super) fn into_untaken(self) -> impl Iterator<Item = Returned> {
+        self.batches.into_iter().map(move |Batch { first, count, items }| {
+            let taken = self.taken.saturating_sub(first) as u32;
+            Returned { items, count, taken }
+        })
     }
 
     fn differs(&mut self, now: Duration) {
@@ -174,12 +167,20 @@ impl Sending {
         }
     }
 
-    /// A new receiver begins with what was not taken.
-    fn bind(&mut self, id: Id, now: Duration) {
+    /// A new receiver begins with what was not taken. At most once: with what was not sent.
+    pub(super) fn bind(&mut self, id: Id, now: Duration) {
         self.receiver = Some(Other { id, heard: now });
         self.difference.is_known = false;
-        (self.base, self.sent, self.expected) = (self.taken, self.taken, self.taken);
-        self.gap = None;
+        if self.terms.are_at_most_once() {
+            self.taken = self.sent;
+        }
+        // At most once, a receiver counts what it misses from its base on.
+        if !self.terms.are_at_most_once() || self.base_is_of != Some(id) {
+            self.base = self.taken;
+        }
+        self.base_is_of = Some(id);
+        (self.sent, self.expected) = (self.taken, self.taken);
+        (self.gap, self.limit) = (None, None);
         (self.end_is_told, self.end_is_known) = (false, false);
         (self.told, self.answered, self.again) = (Duration::ZERO, now, self.times.again);
     }
@@ -199,6 +200,7 @@ impl Sending {
         }
         self.expected = self.expected.max(status.expected);
         self.taken = self.taken.max(status.taken);
+        self.limit = self.limit.max(Some(status.limit));
         self.sent = self.sent.max(self.expected);
         while self.batches.front().is_some_and(|batch| batch.end() <= self.taken) {
             self.batches.pop_front();
@@ -211,50 +213,23 @@ impl Sending {
         }
     }
 
-    /// The next packet that is due.
-    pub(crate) fn poll(&mut self, now: Duration) -> Option<Packet> {
-        if let Some(reply) = self.replies.pop_front() {
-            return Some(reply);
-        }
-        if self.receiver.is_some_and(|receiver| receiver.is_dead(now, self.times)) {
-            self.receiver = None;
-            self.seek = (now, self.times.again);
-        }
-        let Some(receiver) = self.receiver else {
-            return self.seek(now);
-        };
-        if self.is_over() {
-            return None;
-        }
-        if self.waits_since().is_some_and(|since| now >= since + self.again) {
-            self.again = (2 * self.again).min(self.times.heartbeat());
-            self.answered = now;
-            self.gap = None;
-            self.sent = self.sent.min(self.expected);
-            return Some(self.data(receiver.id, now));
-        }
-        let is_due = self.may_send() || now >= self.told + self.times.heartbeat();
-        let must_tell = self.told == Duration::ZERO || (self.has_ended && !self.end_is_told);
-        (is_due || must_tell).then(|| self.data(receiver.id, now))
-    }
-
-    /// Looks for a receiver.
-    fn seek(&mut self, now: Duration) -> Option<Packet> {
-        let (at, wait) = self.seek;
-        if now < at {
-            return None;
-        }
-        self.seek = (now + wait, (2 * wait).min(self.times.heartbeat()));
-        Some(Packet::Seek { sender: self.id, terms: self.terms })
-    }
-
     fn may_send(&self) -> bool {
-        self.sent < self.next && self.sent - self.taken < self.window
+        self.sent < self.next
+            && self.sent - self.taken < self.window
+            && self.limit.is_some_and(|limit| self.sent < limit)
+    }
+
+    /// Whether the receiver knows nothing of this sender, or not that there are no more items.
+    fn must_tell(&self) -> bool {
+        let is_end = self.has_ended && self.sent == self.next;
+        self.told == Duration::ZERO || (is_end && !self.end_is_told)
     }
 
     /// Since when it waits for an answer, if it does.
     fn waits_since(&self) -> Option<Duration> {
-        let waits = self.expected < self.sent || self.room() == 0 || self.has_ended;
+        let is_stopped = self.room() == 0 || (self.sent < self.next && !self.may_send());
+        let waits =
+            self.limit.is_none() || self.expected < self.sent || is_stopped || self.has_ended;
         waits.then_some(self.answered)
     }
 
@@ -281,23 +256,101 @@ impl Sending {
             let batch = &self.batches[index];
             (data.first, data.count, data.items) = (batch.first, batch.count, batch.items.clone());
             self.sent = batch.end();
+            if self.terms.are_at_most_once() {
+                self.batches.pop_front();
+            }
             data.asks = !self.may_send();
         }
         data.is_last = self.has_ended && self.sent == self.next;
         self.end_is_told |= data.is_last;
         Packet::Data(data)
     }
+}
 
-    /// When `poll` may give a packet next, if nothing comes.
-    pub(crate) fn next_time(&self) -> Duration {
-        let must_tell = self.told == Duration::ZERO || (self.has_ended && !self.end_is_told);
-        if !self.replies.is_empty() || (self.receiver.is_some() && (must_tell || self.may_send())) {
+impl Deliver for Sending {
+    fn on_packet(&mut self, packet: Packet, now: Duration) {
+        match packet {
+            Packet::Offer { receiver, terms } if terms == self.terms => self.offered(receiver, now),
+            Packet::Offer { .. } => self.differs(now),
+            Packet::Status(status) if status.sender == self.id => self.answered(status, now),
+            Packet::Refused { to } if to == self.id => {
+                self.refusals = Refusals::and(self.refusals, now, self.times);
+                self.receiver = None;
+            }
+            _ => {}
+        }
+    }
+
+    fn poll(&mut self, now: Duration) -> Option<Packet> {
+        if let Some(reply) = self.replies.pop_front() {
+            return Some(reply);
+        }
+        if self.receiver.is_some() && self.is_alone(now) {
+            self.receiver = None;
+            self.seek = Search::from(now, self.times);
+        }
+        let Some(receiver) = self.receiver else {
+            let seek = Packet::Seek { sender: self.id, terms: self.terms };
+            return self.seek.is_due(now, self.times).then_some(seek);
+        };
+        if self.is_over() {
+            return None;
+        }
+        if self.waits_since().is_some_and(|since| now >= since + self.again) {
+            self.again = (2 * self.again).min(self.times.heartbeat());
+            self.answered = now;
+            self.gap = None;
+            if !self.terms.are_at_most_once() {
+                self.sent = self.sent.min(self.expected);
+            }
+            return Some(self.data(receiver.id, now));
+        }
+        let is_due = self.may_send() || now >= self.told + self.times.heartbeat();
+        (is_due || self.must_tell()).then(|| self.data(receiver.id, now))
+    }
+
+    fn next_time(&self) -> Duration {
+        if !self.replies.is_empty()
+            || (self.receiver.is_some() && (self.must_tell() || self.may_send()))
+        {
             return Duration::ZERO;
         }
-        let Some(receiver) = self.receiver else { return self.seek.0 };
+        let Some(receiver) = self.receiver else { return self.seek.at };
         let heartbeat = self.told + self.times.heartbeat();
         let again = self.waits_since().map_or(heartbeat, |since| since + self.again);
         let death = receiver.heard + self.times.patience + Duration::from_nanos(1);
         heartbeat.min(again).min(death)
+    }
+
+    fn end(&mut self) {
+        self.has_ended = true;
+    }
+
+    fn has_ended(&self) -> bool {
+        self.has_ended
+    }
+
+    fn is_over(&self) -> bool {
+        self.end_is_known && self.taken == self.next
+    }
+
+    fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    fn untaken(&self) -> u64 {
+        self.next - self.taken
+    }
+
+    fn receivers(&self) -> usize {
+        usize::from(self.receiver.is_some())
+    }
+
+    fn has_differed(&self) -> bool {
+        self.difference.is_known
+    }
+
+    fn is_refused(&self) -> bool {
+        self.refusals.is_some_and(|refusals| refusals.are_final(self.times))
     }
 }
