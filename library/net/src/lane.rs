@@ -4,7 +4,8 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
 use std::sync::Arc;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use corelane::channel;
 
@@ -24,6 +25,7 @@ pub struct Lane<T, C = Plain> {
     window: usize,
     times: Times,
     gives_up_after: Duration,
+    is_confirmed: bool,
     of: PhantomData<fn(T, C) -> T>,
 }
 
@@ -41,6 +43,7 @@ impl<T, C: Codec<T>> Lane<T, C> {
             window: 4096,
             times: Times::default(),
             gives_up_after: Duration::from_secs(30),
+            is_confirmed: false,
             of: PhantomData,
         }
     }
@@ -67,6 +70,15 @@ impl<T, C: Codec<T>> Lane<T, C> {
     pub fn patience(mut self, time: Duration) -> Self {
         let time = time.clamp(Duration::from_millis(8), Duration::from_secs(1 << 32));
         self.times = Times { patience: time, again: self.times.again.min(time / 8) };
+        self
+    }
+
+    /// For a receiver: its program [confirms](Receiver::confirm) the items that it has done with. If it
+    /// dies before, they go to the next receiver. Else they are the receiver's as soon as its program
+    /// takes them.
+    #[must_use]
+    pub fn confirmed(mut self) -> Self {
+        self.is_confirmed = true;
         self
     }
 
@@ -288,7 +300,7 @@ impl<T: Send + 'static, C: Codec<T>> Lane<T, C> {
         let state = state(id, self.terms(guarantee), self.times, inside as u64);
         let pump =
             Pump::start(&self.engine, &self.name, id, false, self.gives_up_after, move |pump| {
-                pump::receive::<T, C>(pump, state, behind)
+                pump::receive::<T, C>(pump, state, behind, self.is_confirmed)
             })?;
         Ok(Receiver { behind: rx, pump })
     }
@@ -353,6 +365,15 @@ impl<T, S> Sender<T, S> {
         self.rest.len() as u64 + self.pump.untaken()
     }
 
+    /// Waits until all that was sent is received. Returns whether it is.
+    pub fn wait_until_received(&self, timeout: Duration) -> bool {
+        let begin = Instant::now();
+        while self.untaken() > 0 && begin.elapsed() < timeout && self.end().is_none() {
+            thread::sleep(Duration::from_micros(200));
+        }
+        self.untaken() == 0
+    }
+
     /// Waits until a receiver is there. Returns whether one is.
     pub fn wait_for_receiver(&self, timeout: Duration) -> bool {
         self.wait_for_receivers(1, timeout)
@@ -371,6 +392,13 @@ pub struct Receiver<T> {
     pump: Pump,
 }
 
+/// Waits up to 0.2 seconds until the sender knows what was received.
+impl<T> Drop for Receiver<T> {
+    fn drop(&mut self) {
+        self.pump.drop_receiver(&self.behind);
+    }
+}
+
 impl<T> Deref for Receiver<T> {
     type Target = channel::Receiver<T>;
 
@@ -383,6 +411,13 @@ impl<T> Receiver<T> {
     /// Why the calls say that the lane is disconnected. `None` as long as they don't.
     pub fn end(&self) -> Option<End> {
         self.pump.end().map(|(_, end)| end)
+    }
+
+    /// Confirms all items that this handle and its clones have given until now, in a lane that is
+    /// [`confirmed`](Lane::confirmed). What several threads take must be done by all of them. The
+    /// sender hears of it within 25 ms.
+    pub fn confirm(&self) {
+        self.pump.confirm(&self.behind);
     }
 
     /// The number of items that an [`at_most_once_sender`](Lane::at_most_once_sender) has sent to

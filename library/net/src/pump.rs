@@ -14,6 +14,9 @@ use crate::error::{End, OpenError};
 use crate::fill::Fill;
 use crate::protocol::{BINDINGS, Deliver, Id, Packet, Receive};
 
+/// How long the drop of a receiver waits for its thread.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
 /// What wakes a pump besides its channel.
 #[derive(Debug)]
 pub(crate) enum Event {
@@ -45,6 +48,16 @@ struct Shared {
     untaken: AtomicU64,
     /// Items that were sent at most once, and don't come.
     lost: AtomicU64,
+    given: Mutex<Given>,
+}
+
+/// Items that are in a receiver's channel or were, and those that its program has confirmed.
+#[derive(Debug, Default)]
+struct Given {
+    items: u64,
+    confirmed: u64,
+    /// Those that the program had taken when it dropped its handle.
+    at_drop: Option<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -53,6 +66,8 @@ struct Known {
     others: usize,
     /// When the thread has ended: the items that were not received, and why.
     end: Option<(u64, End)>,
+    /// The thread is over.
+    is_over: bool,
 }
 
 /// A pump, as its thread sees it.
@@ -112,6 +127,22 @@ impl Pump {
         self.shared.lost.load(Ordering::SeqCst)
     }
 
+    /// The program has done with all that its channel has given, but for those that are in it.
+    pub(crate) fn confirm<T>(&self, channel: &channel::Receiver<T>) {
+        let mut given = self.shared.given.lock().expect("no thread panics with it");
+        given.confirmed = given.items - channel.len() as u64;
+    }
+
+    /// The program drops its receiver. Waits a moment for the last packets, since the program may end
+    /// at once: the sender else doesn't know what was received.
+    pub(crate) fn drop_receiver<T>(&self, channel: &channel::Receiver<T>) {
+        let mut given = self.shared.given.lock().expect("no thread panics with it");
+        given.at_drop = Some(given.items - channel.len() as u64);
+        drop(given);
+        let _ = self.events.send(Event::Dropped);
+        self.wait(LAST_WORDS, |known| known.is_over);
+    }
+
     /// Waits until the thread has ended.
     pub(crate) fn wait_for_end(&self, timeout: Duration) {
         self.wait(timeout, |known| known.end.is_some());
@@ -139,6 +170,7 @@ impl Drop for Guard {
         let mut known = self.0.known.lock().unwrap_or_else(PoisonError::into_inner);
         let untaken = self.0.untaken.load(Ordering::SeqCst);
         known.end.get_or_insert((untaken, End::Engine("the lane's thread has panicked".into())));
+        known.is_over = true;
         self.0.changed.notify_all();
     }
 }
@@ -199,6 +231,11 @@ pub(crate) fn send<T>(pump: &mut Running, mut outbox: impl Fill<T>, front: &chan
             Err(end) => break end,
         }
     };
+    if end == End::Closed {
+        for farewell in outbox.state().farewells() {
+            let _ = pump.send(&farewell);
+        }
+    }
     pump.ended(end, || {
         front.close();
         outbox.untaken() + front.len() as u64
@@ -264,9 +301,10 @@ pub(crate) fn receive<T, C: Codec<T>>(
     pump: &mut Running,
     mut state: impl Receive,
     behind: channel::Sender<T>,
+    is_confirmed: bool,
 ) {
-    let mut inbox =
-        Inbox { behind, waiting: VecDeque::new(), delivered: 0, next: None, is_dropped: false };
+    let (waiting, next, is_dropped) = (VecDeque::new(), None, false);
+    let mut inbox = Inbox { behind, is_confirmed, waiting, next, is_dropped };
     let end = loop {
         if let Err(end) = receive_once::<T, C>(pump, &mut state, &mut inbox) {
             break end;
@@ -303,6 +341,9 @@ fn answer(pump: &mut Running, state: &mut impl Receive) {
     while let Ok(event) = pump.events.recv_deadline(pump.until(until)) {
         match event {
             Event::Packet(Packet::Data(data)) if state.knows(data.sender) => {
+                if data.is_farewell() {
+                    return;
+                }
                 state.on_packet(Packet::Data(data), pump.now());
             }
             _ => continue,
@@ -321,9 +362,10 @@ fn answer(pump: &mut Running, state: &mut impl Receive) {
 /// Items that were delivered, and not taken.
 struct Inbox<T> {
     behind: channel::Sender<T>,
+    /// Whether the program confirms what it has taken.
+    is_confirmed: bool,
     /// For which there is no room in the channel.
     waiting: VecDeque<T>,
-    delivered: u64,
     /// What has woken the thread.
     next: Option<Event>,
     is_dropped: bool,
@@ -351,7 +393,6 @@ impl<T> Inbox<T> {
             let item = split::<T, C>(&mut bytes).map_err(|_| End::Malformed)?;
             if number >= known {
                 self.waiting.push_back(C::decode(item).map_err(|_| End::Malformed)?);
-                self.delivered += 1;
             }
             number += 1;
         }
@@ -360,10 +401,11 @@ impl<T> Inbox<T> {
 
     /// Gives the program what it has room for. Returns the number of items that it has taken in
     /// all.
-    fn flush(&mut self) -> u64 {
+    fn flush(&mut self, given: &Mutex<Given>) -> u64 {
+        let mut given = given.lock().expect("no thread panics with it");
         while let Some(item) = self.waiting.pop_front() {
             match self.behind.try_send(item) {
-                Ok(()) => {}
+                Ok(()) => given.items += 1,
                 Err(TrySendError::Full(item)) => {
                     self.waiting.push_front(item);
                     break;
@@ -371,7 +413,8 @@ impl<T> Inbox<T> {
                 Err(TrySendError::Disconnected(_)) => break,
             }
         }
-        self.delivered - (self.waiting.len() + self.behind.len()) as u64
+        let taken = given.at_drop.unwrap_or_else(|| given.items - self.behind.len() as u64);
+        if self.is_confirmed { given.confirmed } else { taken }
     }
 }
 
@@ -384,13 +427,15 @@ fn receive_once<T, C: Codec<T>>(
         inbox.on_event::<C>(event, state, pump.now())?;
     }
     pump.shared.lost.store(state.lost(), Ordering::SeqCst);
-    let taken = inbox.flush();
+    let taken = inbox.flush(&pump.shared.given);
     inbox.is_dropped |= inbox.behind.is_disconnected();
-    if inbox.is_dropped {
-        // Nobody took what the channel has dropped.
-        state.close();
-    } else {
+    // Without the handle, what the channel has dropped counts as taken by its length.
+    let is_known = pump.shared.given.lock().expect("no thread panics with it").at_drop.is_some();
+    if !inbox.is_dropped || is_known || inbox.is_confirmed {
         state.on_taken(taken);
+    }
+    if inbox.is_dropped {
+        state.close();
     }
     while !state.is_over()
         && let Some(packet) = state.poll(pump.now())

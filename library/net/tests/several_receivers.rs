@@ -56,6 +56,30 @@ fn receivers_share_the_work() {
 }
 
 #[test]
+fn others_get_what_a_receiver_had_taken_and_not_confirmed() {
+    let (here, there) = nodes();
+    let first = lane(&here, "confirmed").confirmed().receiver().unwrap();
+    let tx = lane(&there, "confirmed").sharing_sender().unwrap();
+    (0..10).for_each(|n| tx.send(n).unwrap());
+    for n in 0..6 {
+        assert_eq!(first.recv_timeout(10 * SECOND), Ok(n));
+        if n == 3 {
+            first.confirm();
+        }
+    }
+    let begin = Instant::now();
+    while tx.untaken() > 6 {
+        assert!(begin.elapsed() < 10 * SECOND);
+        thread::sleep(MILLISECOND);
+    }
+    assert!(!tx.wait_until_received(SECOND / 10));
+    drop(first);
+    let second = lane(&here, "confirmed").receiver().unwrap();
+    (4..10).for_each(|n| assert_eq!(second.recv_timeout(10 * SECOND), Ok(n)));
+    assert!(tx.wait_until_received(10 * SECOND));
+}
+
+#[test]
 fn others_get_what_a_dropped_receiver_had_not_taken() {
     let (here, there) = nodes();
     let lives = lane(&here, "left").receiver().unwrap();

@@ -359,6 +359,10 @@ impl Deliver for Distributing {
     fn is_refused(&self) -> bool {
         self.refusals.is_some_and(|refusals| refusals.are_final(self.times))
     }
+
+    fn farewells(&self) -> Vec<Packet> {
+        self.bindings.iter().flat_map(|binding| binding.state.farewells()).collect()
+    }
 }
 
 /// Spreads a number's bits (the finalizer of splitmix64).

@@ -71,6 +71,9 @@ pub(crate) trait Deliver {
 
     /// Whether another sender has this one's place, and lives.
     fn is_refused(&self) -> bool;
+
+    /// Last packets to receivers, so that they need not wait for questions. They may get lost.
+    fn farewells(&self) -> Vec<Packet>;
 }
 
 /// The state of a receiver, of one sender or of several.

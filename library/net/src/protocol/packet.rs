@@ -78,6 +78,13 @@ pub(crate) struct Data {
     pub(crate) items: Bytes,
 }
 
+impl Data {
+    /// Whether the sender knows all, and asks no more.
+    pub(crate) fn is_farewell(&self) -> bool {
+        self.is_last && self.count == 0 && !self.asks
+    }
+}
+
 /// How far a receiver is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Status {

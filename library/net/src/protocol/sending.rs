@@ -353,4 +353,22 @@ impl Deliver for Sending {
     fn is_refused(&self) -> bool {
         self.refusals.is_some_and(|refusals| refusals.are_final(self.times))
     }
+
+    fn farewells(&self) -> Vec<Packet> {
+        let farewell = |receiver: Other| {
+            Packet::Data(Data {
+                sender: self.id,
+                receiver: receiver.id,
+                terms: self.terms,
+                window: self.window,
+                base: self.base,
+                first: self.sent,
+                count: 0,
+                is_last: true,
+                asks: false,
+                items: Bytes::new(),
+            })
+        };
+        self.receiver.map(farewell).into_iter().collect()
+    }
 }

@@ -1,0 +1,73 @@
+//! Work that machines share, each with all of its cores: shared_work give ADDRESS N, and on any number of
+//! machines shared_work take ADDRESS. Counts the primes below N. Machines may come, go and crash meanwhile.
+
+use std::error::Error;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use corelane::steal::pool::{self, Local, Options};
+use corelane_net::Node;
+
+/// Numbers of a job, and those that a core looks at in one go.
+const JOB: u64 = 1_000_000;
+const PART: u64 = 10_000;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["give", address, n] => give(&Node::listen(address)?, n.parse()?),
+        ["take", address] => take(&Node::connect(address)?),
+        _ => Err("shared_work give ADDRESS N, or shared_work take ADDRESS".into()),
+    }
+}
+
+fn give(node: &Node, n: u64) -> Result<(), Box<dyn Error>> {
+    // Few jobs wait at a machine, so that none has much when the others have nothing.
+    let jobs = node.lane::<u64>("jobs").window(4).gives_up_after(Duration::MAX).sharing_sender()?;
+    let counts = node.lane::<[u64; 2]>("counts").receiver_of_several()?;
+    let number = n.div_ceil(JOB);
+    let sends = std::thread::spawn(move || {
+        (0..number).try_for_each(|job| jobs.send(job)).ok();
+        jobs.finish(Duration::MAX)
+    });
+    // A job whose machine crashes goes to another one, so it may be counted twice.
+    let mut of_jobs = vec![None; number as usize];
+    while of_jobs.contains(&None) {
+        let [job, count] = counts.recv()?;
+        of_jobs[job as usize] = Some(count);
+    }
+    sends.join().expect("it doesn't panic")?;
+    println!("{} primes below {}", of_jobs.iter().flatten().sum::<u64>(), number * JOB);
+    Ok(())
+}
+
+fn take(node: &Node) -> Result<(), Box<dyn Error>> {
+    let jobs = node.lane::<u64>("jobs").window(4).confirmed().receiver()?;
+    let counts = node.lane::<[u64; 2]>("counts").sender()?;
+    let mut done = 0;
+    for job in jobs.iter() {
+        counts.send([job, count(job)?])?;
+        // Then no other machine does it again.
+        if counts.wait_until_received(Duration::from_secs(60)) {
+            jobs.confirm();
+        }
+        done += 1;
+    }
+    println!("{done} jobs");
+    Ok(counts.finish(Duration::from_secs(10))?)
+}
+
+/// The primes of a job, by all cores.
+fn count(job: u64) -> std::io::Result<u64> {
+    let primes = AtomicU64::new(0);
+    let parts = (0..JOB / PART).map(|part| job * JOB + part * PART);
+    pool::run(Options::default(), parts, |_: &mut Local<u64>, first: u64| {
+        let found = (first..first + PART).filter(|&n| is_prime(n)).count() as u64;
+        primes.fetch_add(found, Ordering::Relaxed);
+    })?;
+    Ok(primes.into_inner())
+}
+
+fn is_prime(n: u64) -> bool {
+    n > 1 && (2..).take_while(|d| d * d <= n).all(|d| n % d != 0)
+}
