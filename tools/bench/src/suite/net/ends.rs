@@ -46,7 +46,7 @@ pub(super) enum Task {
     /// Sends on a schedule.
     SendOnTime { per_s: f64, time: Duration },
     /// Receives until the sender ends, and measures after the warm-up.
-    Receive { warm_up: Duration },
+    Receive { warm_up: Duration, may_lose: bool },
     /// The same, with the latency of each item.
     ReceiveOnTime { warm_up: Duration },
     /// Sends numbers, from this one on, until its input ends.

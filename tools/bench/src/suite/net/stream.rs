@@ -20,8 +20,9 @@ impl Cell {
             Length::Time(time) => (time / 4, time, None),
             Length::Items(items) => (Duration::ZERO, Duration::ZERO, Some(items)),
         };
-        let mut ends =
-            self.start(Task::Receive { warm_up }, Task::Send { warm_up, time, items })?;
+        let may_lose = self.one.kernel.may_lose;
+        let receives = Task::Receive { warm_up, may_lose };
+        let mut ends = self.start(receives, Task::Send { warm_up, time, items })?;
         let received = ends.receiver.received(warm_up + time)?;
         let sent = ends.sender.sent()?;
         let measured = received.measured;
@@ -31,7 +32,7 @@ impl Cell {
         let ns = measured.ns / measured.items as f64;
         load::note(&self.setting, self.queue(), 1e9 / ns);
         let sides = [sent.measured, measured].map(|part| Some(part.usage_of(1.0)));
-        let lost = self.one.kernel.may_lose.then(|| lost(sent.items, received.items));
+        let lost = may_lose.then(|| lost(sent.items, received.items));
         Ok(Sample { lost, ..Sample::of(ns).with_sides(sides, 1.0) })
     }
 }

@@ -173,8 +173,6 @@ impl<I: Item> Way for Ordered<I> {
 pub(super) struct Latest<I>(PhantomData<I>);
 
 impl<I: Item> Way for Latest<I> {
-    const MAY_LOSE: bool = true;
-
     type Tx = Sends<LatestSender<I>>;
     type Rx = Receives<I>;
 

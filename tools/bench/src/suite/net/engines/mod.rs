@@ -55,80 +55,53 @@ impl NetKernel {
         }
     }
 
+    /// The same, also in runs with faults.
+    fn with_faults(self, faults: fn(&End) -> Result<(), String>) -> Self {
+        Self { faults: Some(faults), ..self }
+    }
+
     /// Whether it has this test.
     pub(super) fn has(&self, test: Test) -> bool {
         test != Test::Faults || self.faults.is_some()
     }
 }
 
-/// All lanes and peers. A lane with the guarantee `Durable` has the engine `Jetstream`, whose server
-/// the suite starts.
+/// All lanes and peers. To a lane with the guarantee `Durable` and the engine `Jetstream` the suite
+/// gives a server.
 pub(super) fn entries() -> &'static [Measurable] {
-    static ENTRIES: LazyLock<Vec<Measurable>> =
-        LazyLock::new(|| {
-            use Engine::{Grpc, Jetstream, Nats, Tcp, Zenoh};
-            use Guarantee::{AtMostOnce, Connected, Durable, Latest, Ordered};
-            let (ordered, latest) =
-                (Some(lane::faults_of_ordered as _), Some(lane::faults_of_latest as _));
-            let of = NetKernel::of;
-            vec![
-                ours("ordered", NetKernel { faults: ordered, ..of(Ordered, Zenoh, lane::ordered) }),
-                ours("latest", NetKernel { faults: latest, ..of(Latest, Zenoh, lane::latest) }),
-                Entry { is_floor: true, ..Entry::ours(info(FLOOR, "a socket, by hand"), "") }
-                    .with(of(Connected, Tcp, run::<tcp::Gathered>)),
-                peer(
-                    "tcp-each",
-                    "a socket, a write for each item",
-                    "std",
-                    of(Connected, Tcp, run::<tcp::Each>),
-                ),
-                peer("zenoh", "Zenoh's put", "zenoh", of(Connected, Zenoh, run::<zenoh::Zenoh>)),
-                peer(
-                    "grpc",
-                    "gRPC, a stream of a client",
-                    "tonic",
-                    of(Connected, Grpc, run::<grpc::Grpc>),
-                ),
-                peer(
-                    "nats",
-                    "NATS publish-subscribe",
-                    "async-nats",
-                    of(AtMostOnce, Nats, run::<nats::Nats>),
-                ),
-                peer(
-                    "jetstream",
-                    "NATS JetStream, by hand",
-                    "async-nats",
-                    of(Durable, Jetstream, run::<jetstream::JetStream>),
-                ),
-            ]
-        });
+    use Engine::{Grpc, Jetstream, Nats, Tcp, Zenoh};
+    use Guarantee::{AtMostOnce, Connected, Durable, Latest, Ordered};
+    static ENTRIES: LazyLock<Vec<Measurable>> = LazyLock::new(|| {
+        let of = NetKernel::of;
+        let ordered = of(Ordered, Zenoh, lane::ordered).with_faults(lane::faults_of_ordered);
+        let latest = of(Latest, Zenoh, lane::latest).with_faults(lane::faults_of_latest);
+        let tcp = Entry { is_floor: true, ..Entry::ours(info(FLOOR), "") };
+        vec![
+            Entry::ours(info("ordered"), "").with(ordered),
+            Entry::ours(info("latest"), "").with(latest),
+            tcp.with(of(Connected, Tcp, run::<tcp::Gathered>)),
+            peer("tcp-each", "std", of(Connected, Tcp, run::<tcp::Each>)),
+            peer("zenoh", "zenoh", of(Connected, Zenoh, run::<zenoh::Zenoh>)),
+            peer("grpc", "tonic", of(Connected, Grpc, run::<grpc::Grpc>)),
+            peer("nats", "async-nats", of(AtMostOnce, Nats, run::<nats::Nats>)),
+            peer("jetstream", "async-nats", of(Durable, Jetstream, run::<jetstream::JetStream>)),
+        ]
+    });
     &ENTRIES
 }
 
-fn info(id: &'static str, name: &'static str) -> Info {
-    Info { id, name, sides: Sides::OneToOne, bounded: true, ..Info::RING }
+fn info(id: &'static str) -> Info {
+    Info { id, name: id, sides: Sides::OneToOne, bounded: true, ..Info::RING }
 }
 
-fn ours(id: &'static str, kernel: NetKernel) -> Measurable {
-    Entry::ours(info(id, "a lane of corelane-net"), "").with(kernel)
-}
-
-fn peer(
-    id: &'static str,
-    name: &'static str,
-    package: &'static str,
-    kernel: NetKernel,
-) -> Measurable {
-    Entry::other(info(id, name), kind(package)).with(kernel)
+fn peer(id: &'static str, package: &'static str, kernel: NetKernel) -> Measurable {
+    Entry::other(info(id), kind(package)).with(kernel)
 }
 
 /// A way from one process to another one.
 pub(super) trait Way: 'static {
     /// Whether the last item may get lost, too.
     const REPEATS_END: bool = false;
-    /// Whether items may be missing.
-    const MAY_LOSE: bool = false;
 
     type Tx: Tx;
     type Rx: Rx;
@@ -191,9 +164,9 @@ fn run<W: Way>(end: &End) -> Result<(), String> {
                 say(&Said::Sent(latency::send(&mut tx, per_s, time).await?));
                 linger::<W>(tx).await
             }
-            Task::Receive { warm_up } => {
+            Task::Receive { warm_up, may_lose } => {
                 let mut rx = listen::<W>(end).await?;
-                say(&Said::Received(stream::receive(&mut rx, warm_up, W::MAY_LOSE).await?));
+                say(&Said::Received(stream::receive(&mut rx, warm_up, may_lose).await?));
                 wait_for_end_of_input();
                 Ok(())
             }

@@ -14,7 +14,6 @@ pub(super) enum Nats {}
 
 impl Way for Nats {
     const REPEATS_END: bool = true;
-    const MAY_LOSE: bool = true;
 
     type Tx = Sends;
     type Rx = Receives;
