@@ -18,6 +18,15 @@ pub enum OpenError {
     },
     /// A window of 0 items, or of more than 2²⁴.
     Window,
+    /// A server acknowledges items that are not on its disk, or doesn't tell.
+    Unsynced {
+        /// The server.
+        address: String,
+        /// What it does, or why that isn't known.
+        reason: String,
+    },
+    /// The lane has items of another type.
+    Differs,
     /// What the engine says.
     Engine(String),
 }
@@ -33,6 +42,14 @@ impl fmt::Display for OpenError {
                 write!(f, "{address}: {reason}: give a host and a port, such as 10.0.0.2:7447")
             }
             Self::Window => f.write_str("a window has 1 to 16,777,216 items"),
+            Self::Unsynced { address, reason } => write!(
+                f,
+                "{address} may lose what it acknowledges: {reason}: set sync_interval: always in jetstream, \
+                 and http, or connect with unsynced()"
+            ),
+            Self::Differs => {
+                f.write_str("the lane has items of another type or version: take another name")
+            }
             Self::Engine(reason) => f.write_str(reason),
         }
     }

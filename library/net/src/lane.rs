@@ -89,7 +89,7 @@ impl<T, C: Codec<T>> Lane<T, C> {
 }
 
 /// The largest window.
-const MOST: usize = 1 << 24;
+pub(crate) const MOST: usize = 1 << 24;
 
 /// The guarantees, as the ends tell them.
 const LATEST: u8 = 0;

@@ -57,6 +57,8 @@
 //! One thread for each handle, and those of the engine for each [`Node`].
 
 mod codec;
+#[cfg(feature = "durable")]
+pub mod durable;
 mod engine;
 mod error;
 mod lane;

@@ -1,0 +1,216 @@
+//! A NATS server that keeps items, and the lanes there.
+
+use std::fmt;
+use std::future::Future;
+use std::io::{Read, Write};
+use std::marker::PhantomData;
+use std::net::{TcpStream, ToSocketAddrs};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use async_nats::jetstream::context::{Context, ContextBuilder};
+use async_nats::{ConnectError, ConnectOptions};
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+
+use super::{Lane, engine_error};
+use crate::codec::{Codec, Plain, Records};
+use crate::error::OpenError;
+use crate::node::Tls;
+
+/// The time after which an answer of the server is given up.
+const ANSWER: Duration = Duration::from_secs(3);
+/// The time for a look at the server's settings.
+const LOOK: Duration = Duration::from_secs(2);
+/// Where servers tell their settings, if it isn't said.
+const MONITOR: u16 = 8222;
+
+/// A NATS server with JetStream, which keeps the items of durable lanes. Clones are the same connection.
+#[derive(Clone)]
+pub struct Store {
+    pub(super) context: Context,
+    /// Changes when the connection has come again.
+    pub(super) connections: watch::Receiver<u64>,
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.context.client().connection_state();
+        f.debug_struct("Store").field("connection", &state).finish_non_exhaustive()
+    }
+}
+
+impl Store {
+    /// Connects to the server at this address, which tells its settings at port 8222 of the same host.
+    /// Else use [`at`](Self::at).
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Address`] if no server answers there. [`OpenError::Unsynced`] if the server
+    /// acknowledges what it has not synced to its disk, or doesn't tell.
+    pub fn connect(address: &str) -> Result<Self, OpenError> {
+        Self::at(address).connect()
+    }
+
+    /// How to connect to the server at this address: a host and a port, or `nats://user:password@host:port`.
+    pub fn at(address: &str) -> Connect {
+        Connect { address: address.into(), monitor: None, must_sync: true, tls: None }
+    }
+
+    /// A lane of plain items: numbers, or types of yours with zerocopy's derives.
+    pub fn lane<T>(&self, name: &str) -> Lane<T>
+    where
+        Plain: Codec<T>,
+    {
+        self.lane_by(name)
+    }
+
+    /// A lane of byte records.
+    pub fn records(&self, name: &str) -> Lane<Vec<u8>, Records> {
+        self.lane_by(name)
+    }
+
+    /// A lane of items that become bytes by the codec `C`.
+    pub fn lane_by<T, C: Codec<T>>(&self, name: &str) -> Lane<T, C> {
+        Lane {
+            store: self.clone(),
+            name: name.into(),
+            window: 4096,
+            room: 1 << 30,
+            gives_up_after: Duration::from_secs(30),
+            of: PhantomData,
+        }
+    }
+}
+
+/// How to connect to a [`Store`].
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct Connect {
+    address: String,
+    monitor: Option<String>,
+    must_sync: bool,
+    tls: Option<Tls>,
+}
+
+impl Connect {
+    /// Where the server tells its settings, as its `http` says: a host and a port.
+    pub fn monitor(mut self, address: &str) -> Self {
+        self.monitor = Some(address.into());
+        self
+    }
+
+    /// Takes a server that acknowledges items before they are on its disk, or that doesn't tell. When the
+    /// machine of the server loses power, acknowledged items may be lost: of two minutes, as servers are
+    /// set by default.
+    pub fn unsynced(mut self) -> Self {
+        self.must_sync = false;
+        self
+    }
+
+    /// Encrypts the connection. The server must show a certificate of the authority, and is shown this
+    /// program's. Feature `tls`.
+    #[cfg(feature = "tls")]
+    pub fn tls(mut self, tls: &Tls) -> Self {
+        self.tls = Some(tls.clone());
+        self
+    }
+
+    /// Connects.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::connect`].
+    pub fn connect(self) -> Result<Store, OpenError> {
+        let wrong = |reason: String| OpenError::Address { address: self.address.clone(), reason };
+        if self.must_sync {
+            self.check()?;
+        }
+        let (tx, connections) = watch::channel(0);
+        let mut options = ConnectOptions::new()
+            .ping_interval(ANSWER / 2)
+            .connection_timeout(ANSWER)
+            .request_timeout(Some(ANSWER))
+            .reconnect_delay_callback(|attempt| {
+                Duration::from_millis((10 << attempt.min(7)).min(1000))
+            })
+            .event_callback(move |event| {
+                if let async_nats::Event::Connected = event {
+                    tx.send_modify(|connections| *connections += 1);
+                }
+                std::future::ready(())
+            });
+        if let Some(tls) = &self.tls {
+            options = options
+                .require_tls(true)
+                .add_root_certificates(tls.authority.clone())
+                .add_client_certificate(tls.certificate.clone(), tls.key.clone());
+        }
+        let address = self.address.clone();
+        let context = wait(async move {
+            let client = options.connect(address).await?;
+            Ok(ContextBuilder::new().timeout(ANSWER).build(client))
+        });
+        let context = context.map_err(|error: ConnectError| wrong(error.to_string()))?;
+        Ok(Store { context, connections })
+    }
+
+    /// Whether the server syncs what it acknowledges.
+    fn check(&self) -> Result<(), OpenError> {
+        let host = self.address.rsplit_once("://").map_or(&self.address[..], |(_, rest)| rest);
+        let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+        let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
+        let monitor = self.monitor.clone().unwrap_or(format!("{host}:{MONITOR}"));
+        let reason = match settings(&monitor) {
+            Ok(settings) if settings["sync_always"] == true => return Ok(()),
+            Ok(settings) if settings.is_null() => "it has no JetStream".into(),
+            Ok(settings) => {
+                let interval = settings["sync_interval"].as_u64().map(Duration::from_nanos);
+                format!("it syncs every {:?}", interval.unwrap_or_default())
+            }
+            Err(error) => format!("it doesn't tell at {monitor}: {error}"),
+        };
+        Err(OpenError::Unsynced { address: self.address.clone(), reason })
+    }
+}
+
+/// The settings of JetStream, as a server tells them.
+fn settings(monitor: &str) -> std::io::Result<serde_json::Value> {
+    let address = monitor.to_socket_addrs()?.next();
+    let address = address.ok_or_else(|| std::io::Error::other("no such host"))?;
+    let mut stream = TcpStream::connect_timeout(&address, LOOK)?;
+    stream.set_read_timeout(Some(LOOK))?;
+    write!(stream, "GET /jsz?config=true HTTP/1.0\r\nHost: {monitor}\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    let settings: serde_json::Value = serde_json::from_str(body)?;
+    Ok(settings["config"].clone())
+}
+
+/// What runs the connections and the lanes of all stores: one thread.
+pub(super) fn runtime() -> &'static Runtime {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    RUNTIME.get_or_init(|| {
+        tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("corelane store")
+            .enable_all()
+            .build()
+            .expect("the system has a thread left")
+    })
+}
+
+/// Waits for a future. The calling thread may be one of another runtime, which mustn't run this one's.
+pub(super) fn wait<R: Send + 'static>(future: impl Future<Output = R> + Send + 'static) -> R {
+    let (tx, rx) = std::sync::mpsc::sync_channel(1);
+    runtime().spawn(async move {
+        let _ = tx.send(future.await);
+    });
+    rx.recv().expect("the future doesn't panic")
+}
+
+/// What a failed request says.
+pub(super) fn failed(error: impl fmt::Display) -> OpenError {
+    OpenError::Engine(engine_error(error))
+}
