@@ -41,8 +41,7 @@ fn forward(node: &Node) -> Result<(), Box<dyn Error>> {
     let name = format!("log {}", std::process::id());
     let listener = Listener::bind(&name)?;
     for _ in 0..3 {
-        let mut program =
-            Command::new(std::env::current_exe()?).args(["crash", &name]).spawn()?;
+        let mut program = Command::new(std::env::current_exe()?).args(["crash", &name]).spawn()?;
         let lane = Lane::<[u8]>::create(1 << 16)?;
         let lines = lane.consumer()?;
         listener.hand_out(&lane)?;

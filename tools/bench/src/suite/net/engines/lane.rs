@@ -31,6 +31,7 @@ macro_rules! by_size {
         }
     };
 }
+pub(super) use by_size;
 
 pub(super) fn ordered(end: &End) -> Result<(), String> {
     by_size!(Ordered, end)
@@ -145,8 +146,13 @@ impl Confirms for LatestSender<u64> {
     }
 }
 
+/// Most items of a lane.
+pub(super) fn window(end: &End) -> usize {
+    WINDOW.min(WINDOW_BYTES / end.record_bytes)
+}
+
 fn lane<I: Item>(node: &Node, end: &End) -> Lane<I, I::Codec> {
-    node.lane_by("bench").window(WINDOW.min(WINDOW_BYTES / end.record_bytes))
+    node.lane_by("bench").window(window(end))
 }
 
 /// A lane that loses nothing.

@@ -1,6 +1,7 @@
 //! What moves items from one process to another one: corelane's lanes, and peers, each used as its
 //! documentation shows.
 
+mod durable;
 mod grpc;
 mod jetstream;
 mod lane;
@@ -66,8 +67,7 @@ impl NetKernel {
     }
 }
 
-/// All lanes and peers. To a lane with the guarantee `Durable` and the engine `Jetstream` the suite
-/// gives a server.
+/// All lanes and peers.
 pub(super) fn entries() -> &'static [Measurable] {
     use Engine::{Grpc, Jetstream, Nats, Tcp, Zenoh};
     use Guarantee::{AtMostOnce, Connected, Durable, Latest, Ordered};
@@ -75,10 +75,12 @@ pub(super) fn entries() -> &'static [Measurable] {
         let of = NetKernel::of;
         let ordered = of(Ordered, Zenoh, lane::ordered).with_faults(lane::faults_of_ordered);
         let latest = of(Latest, Zenoh, lane::latest).with_faults(lane::faults_of_latest);
+        let durable = of(Durable, Jetstream, durable::durable).with_faults(durable::faults);
         let tcp = Entry { is_floor: true, ..Entry::ours(info(FLOOR), "") };
         vec![
             Entry::ours(info("ordered"), "").with(ordered),
             Entry::ours(info("latest"), "").with(latest),
+            Entry::ours(info("durable"), "").with(durable),
             tcp.with(of(Connected, Tcp, run::<tcp::Gathered>)),
             peer("tcp-each", "std", of(Connected, Tcp, run::<tcp::Each>)),
             peer("zenoh", "zenoh", of(Connected, Zenoh, run::<zenoh::Zenoh>)),

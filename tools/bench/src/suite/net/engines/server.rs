@@ -17,12 +17,14 @@ use crate::suite::net::place::Place;
 
 const PROGRAM: &str = "nats-server";
 /// The longest time in which it starts.
-const START: Duration = Duration::from_secs(10);
+pub(super) const START: Duration = Duration::from_secs(10);
 
 /// A server. Its drop kills it, and removes its store.
 pub(in crate::suite::net) struct Server {
     child: Child,
     folder: PathBuf,
+    /// What the end that becomes the server is told.
+    end: String,
 }
 
 impl Server {
@@ -37,18 +39,32 @@ impl Server {
         // The end becomes the server, and dies with this process.
         let task = Task::Serve { config };
         let end = End { queue: PROGRAM.into(), record_bytes: 0, address: address.into(), task };
-        let what = serde_json::to_string(&end).map_err(text)?;
-        let mut command = place.command(Side::Receiver).map_err(text)?;
-        command.args([NET_END, &what]).stdin(Stdio::null()).stdout(Stdio::null());
-        let child = command.stderr(Stdio::null()).spawn().map_err(text)?;
-        Ok(Self { child, folder })
+        let end = serde_json::to_string(&end).map_err(text)?;
+        Ok(Self { child: spawn(place, &end)?, folder, end })
     }
+
+    /// Kills it, and starts it anew with its store.
+    pub(in crate::suite::net) fn kill_and_start(&mut self, place: &Place) -> Result<(), String> {
+        self.kill();
+        self.child = spawn(place, &self.end)?;
+        Ok(())
+    }
+
+    fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn spawn(place: &Place, end: &str) -> Result<Child, String> {
+    let mut command = place.command(Side::Receiver).map_err(text)?;
+    command.args([NET_END, end]).stdin(Stdio::null()).stdout(Stdio::null());
+    command.stderr(Stdio::null()).spawn().map_err(text)
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.kill();
         let _ = fs::remove_dir_all(&self.folder);
     }
 }

@@ -68,6 +68,13 @@ impl History {
         }
     }
 
+    /// Whether the last item of the last sender was taken.
+    pub(super) fn has_last(&self) -> bool {
+        let last = self.senders.last().and_then(|sender| sender.finished?.checked_sub(1));
+        let last = last.filter(|&last| sender_of(last) + 1 == self.senders.len());
+        last.is_none_or(|last| self.receivers.iter().flatten().any(|&item| item == last))
+    }
+
     fn sender(&mut self) -> &mut Sender {
         self.senders.last_mut().expect("there is one")
     }
@@ -107,15 +114,20 @@ impl History {
             }
             last = last.max(Some(item));
         }
-        // More than what was under way when the receiver before was killed.
-        let allowed = again.min(WINDOW as u64);
+        // Of a durable lane all that wasn't confirmed, else what was under way to a killed receiver.
+        let most = if self.guarantee == Guarantee::Durable { u64::MAX } else { WINDOW as u64 };
+        let allowed = again.min(most);
         faults.again += allowed;
         faults.doubled += again - allowed;
         seen.extend(own);
     }
 
-    /// A killed receiver may have taken an item that it hadn't said: the one behind its last.
+    /// A killed receiver may have taken an item that it hadn't said: the one behind its last. Of a
+    /// durable lane it hadn't confirmed it.
     fn excused(&self) -> HashSet<u64> {
+        if self.guarantee == Guarantee::Durable {
+            return HashSet::new();
+        }
         let killed = self.receivers.split_last().map_or(&[][..], |(_, killed)| killed);
         let next = |items: &Vec<u64>| items.iter().max().map_or(0, |last| last + 1);
         killed.iter().map(next).collect()

@@ -13,7 +13,7 @@ use crate::suite::net::Cell;
 use crate::suite::net::ends::{Process, Said, Side, Task};
 use crate::suite::net::engines::server::Server;
 use crate::suite::net::place::Place;
-use crate::suite::net::setting::Faults;
+use crate::suite::net::setting::{Faults, Guarantee};
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 /// A run that doesn't end within this time hangs.
@@ -32,6 +32,7 @@ enum Fault {
     LinkDown,
     KillSender,
     KillReceiver,
+    KillServer,
 }
 
 impl Fault {
@@ -55,12 +56,14 @@ impl Fault {
 pub(super) struct Run<'a> {
     cell: &'a Cell,
     random: Random,
-    /// Where the receiver listens.
+    /// Where the sender connects.
+    through: String,
+    /// Where the receiver listens, or connects to a server.
     address: String,
     proxy: Option<Proxy>,
     sender: Process,
     receiver: Process,
-    _server: Option<Server>,
+    server: Option<Server>,
     history: History,
     faults: Faults,
     /// When the last item came, and the longest time without one.
@@ -80,17 +83,20 @@ impl<'a> Run<'a> {
         };
         let mut history = History::new(cell.setting.guarantee);
         history.add_receiver();
+        let through = proxy.as_ref().map_or(&address, |proxy| &proxy.address).clone();
+        // With a server both ends connect.
+        let address = if server.is_some() { through.clone() } else { address };
         let receiver = new_receiver(cell, &address)?;
-        let towards = proxy.as_ref().map_or(&address, |proxy| &proxy.address);
-        let sender = new_sender(cell, towards, history.add_sender())?;
+        let sender = new_sender(cell, &through, history.add_sender())?;
         Ok(Self {
             cell,
             random: Random(seed),
+            through,
             address,
             proxy,
             sender,
             receiver,
-            _server: server,
+            server,
             history,
             faults: Faults { runs: 1, ..Faults::default() },
             last: None,
@@ -112,10 +118,17 @@ impl<'a> Run<'a> {
             self.faults.faults += 1;
         }
         self.sender.stop();
-        if !self.watch(HUNG, |run| run.has_finished && run.has_ended)? {
+        if !self.watch(HUNG, Self::is_over)? {
             self.faults.hung += 1;
         }
         Ok((self.faults.sum(self.history.verdict()), self.silence))
+    }
+
+    /// Whether both ends have come to an end. A durable lane has none: a receiver waits for the next
+    /// sender.
+    fn is_over(&self) -> bool {
+        let is_durable = self.cell.setting.guarantee == Guarantee::Durable;
+        self.has_finished && (self.has_ended || is_durable && self.history.has_last())
     }
 
     /// Listens to both ends for a time, or until it is over. Returns whether it is over.
@@ -152,19 +165,27 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
+    fn choose(&mut self) -> Fault {
+        let of_network = if self.proxy.is_some() { &Fault::OF_PROXY[..] } else { &Fault::OF_LINK };
+        let of_server = self.server.as_ref().map(|_| Fault::KillServer);
+        let all: Vec<_> = of_network.iter().copied().chain(of_server).collect();
+        all[self.random.below(all.len() as u64) as usize]
+    }
+
     fn make_fault(&mut self) -> Result<(), String> {
-        let fault = match self.proxy {
-            Some(_) => Fault::OF_PROXY[self.random.below(Fault::OF_PROXY.len() as u64) as usize],
-            None => Fault::OF_LINK[self.random.below(Fault::OF_LINK.len() as u64) as usize],
-        };
-        match fault {
+        match self.choose() {
+            Fault::KillServer => {
+                if let Some(server) = &mut self.server {
+                    server.kill_and_start(&self.cell.place)?;
+                }
+            }
             Fault::KillSender => return self.kill_sender(),
             Fault::KillReceiver => return self.kill_receiver(),
             Fault::Cut => self.tell(|proxy| proxy.cut(Shutdown::Both)),
             Fault::HalfClose => self.tell(|proxy| proxy.cut(Shutdown::Read)),
             Fault::Reset => self.tell(Proxy::reset),
             Fault::Truncate => self.tell(Proxy::truncate),
-            Fault::Stall | Fault::Refuse | Fault::Delay | Fault::LinkDown => {
+            fault @ (Fault::Stall | Fault::Refuse | Fault::Delay | Fault::LinkDown) => {
                 self.set(fault, true)?;
                 // Also longer than the patience.
                 let time = MILLISECOND * self.random.below(500) as u32;
@@ -204,8 +225,7 @@ impl<'a> Run<'a> {
         self.sender.kill();
         let said: Vec<_> = self.sender.rest().collect();
         said.into_iter().try_for_each(|said| self.hear(Side::Sender, said))?;
-        let towards = self.proxy.as_ref().map_or(&self.address, |proxy| &proxy.address);
-        self.sender = new_sender(self.cell, towards, self.history.add_sender())?;
+        self.sender = new_sender(self.cell, &self.through, self.history.add_sender())?;
         Ok(())
     }
 
