@@ -75,9 +75,10 @@ pub(super) async fn send(tx: &mut impl Tx, per_s: f64, time: Duration) -> Result
     Ok(Sent { items, measured: measured.until(items) })
 }
 
-/// Receives until the sender ends, and records how late each item is after the warm-up.
+/// Receives until the sender ends, and records how late each item is after the warm-up; during it,
+/// if the sender was too late to end it.
 pub(super) async fn receive(rx: &mut impl Rx, warm_up: Duration) -> Result<Received, String> {
-    let (mut latency, mut items, mut last) = (histogram(), 0, 0);
+    let (mut early, mut latency, mut items, mut last) = (histogram(), histogram(), 0, 0);
     let mut from = u64::MAX;
     loop {
         let due = rx.get().await?;
@@ -88,10 +89,11 @@ pub(super) async fn receive(rx: &mut impl Rx, warm_up: Duration) -> Result<Recei
             return Err("an item came twice, or out of order".into());
         }
         (items, last, from) = (items + 1, due, from.min(due));
-        if due - from >= warm_up.as_nanos() as u64 {
-            latency.saturating_record(now().saturating_sub(due));
-        }
+        let is_early = due - from < warm_up.as_nanos() as u64;
+        let histogram = if is_early { &mut early } else { &mut latency };
+        histogram.saturating_record(now().saturating_sub(due));
     }
+    let latency = if latency.is_empty() { early } else { latency };
     let latencies = latency.iter_recorded();
     let latencies =
         latencies.map(|step| (step.value_iterated_to(), step.count_at_value())).collect();
