@@ -96,15 +96,19 @@ pub(super) struct Received {
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(super) struct Part {
     pub(super) items: u64,
-    pub(super) ns: f64,
+    ns: f64,
     cpu_ns: f64,
     sleeps: f64,
 }
 
 impl Part {
-    pub(super) fn usage_of(self, items: f64) -> Usage {
-        let items = items / (self.items as f64).max(1.0);
-        Usage { cpu_ns: self.cpu_ns * items, sleeps: self.sleeps * items }
+    pub(super) fn ns_of_item(self) -> f64 {
+        self.ns / (self.items as f64).max(1.0)
+    }
+
+    pub(super) fn usage_of_item(self) -> Usage {
+        let items = (self.items as f64).max(1.0);
+        Usage { cpu_ns: self.cpu_ns / items, sleeps: self.sleeps / items }
     }
 }
 

@@ -40,7 +40,7 @@ const SENDER: &str = "10.203.0.1";
 const RECEIVER: &str = "10.203.0.2";
 
 /// The interface in each namespace.
-const LINK: &str = "link";
+const LINK: &str = "lane0";
 
 /// Two network namespaces with a link. Their drop removes them.
 #[derive(Debug)]

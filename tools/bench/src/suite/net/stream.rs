@@ -29,9 +29,14 @@ impl Cell {
         if measured.items == 0 {
             return Err("too few items came to measure a stream: choose a longer --duration".into());
         }
-        let ns = measured.ns / measured.items as f64;
+        // A server may hold items back, and then pass them on faster than the sender sends. What is
+        // dropped says nothing about the way.
+        let ns = match may_lose {
+            true => measured.ns_of_item(),
+            false => measured.ns_of_item().max(sent.measured.ns_of_item()),
+        };
         load::note(&self.setting, self.queue(), 1e9 / ns);
-        let sides = [sent.measured, measured].map(|part| Some(part.usage_of(1.0)));
+        let sides = [sent.measured, measured].map(|part| Some(part.usage_of_item()));
         let lost = may_lose.then(|| lost(sent.items, received.items));
         Ok(Sample { lost, ..Sample::of(ns).with_sides(sides, 1.0) })
     }
