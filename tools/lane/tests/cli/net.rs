@@ -99,7 +99,7 @@ mod measured {
 
     #[test]
     fn the_report_names_lanes_and_sizes() {
-        let words = ["ordered", "tcp (floor)", "64 bytes", "ns/item", "Between machines"];
+        let words = ["ordered", "tcp (floor)", "64 bytes", "ns/item", "loopback"];
         assert_report(&net("ordered --test stream --items 2000 --record-bytes 64"), &words);
     }
 
