@@ -29,6 +29,9 @@ use crate::peers::crates::kind;
 /// A lane or a peer, and how it is measured.
 pub(super) type Measurable = Measured<NetKernel>;
 
+/// Does the part of an end.
+type Part = fn(&End) -> Result<(), String>;
+
 /// How a lane or a peer is measured.
 #[derive(Debug)]
 pub(super) struct NetKernel {
@@ -38,14 +41,14 @@ pub(super) struct NetKernel {
     pub(super) has_server: bool,
     /// Whether items may be missing.
     pub(super) may_lose: bool,
-    /// Does the part of an end.
-    pub(super) run: fn(&End) -> Result<(), String>,
-    /// The same in runs with faults.
-    pub(super) faults: Option<fn(&End) -> Result<(), String>>,
+    /// In streams, and when latencies are measured.
+    pub(super) run: Part,
+    /// In runs with faults.
+    pub(super) faults: Option<Part>,
 }
 
 impl NetKernel {
-    const fn of(guarantee: Guarantee, engine: Engine, run: fn(&End) -> Result<(), String>) -> Self {
+    const fn of(guarantee: Guarantee, engine: Engine, run: Part) -> Self {
         Self {
             guarantee,
             engine,
@@ -57,7 +60,7 @@ impl NetKernel {
     }
 
     /// The same, also in runs with faults.
-    fn with_faults(self, faults: fn(&End) -> Result<(), String>) -> Self {
+    fn with_faults(self, faults: Part) -> Self {
         Self { faults: Some(faults), ..self }
     }
 

@@ -42,14 +42,14 @@ impl Cell {
             let seed = self.runs.seed.fetch_add(1, Ordering::Relaxed);
             let run = Run::start(self, seed)?.go();
             if interrupt::requested() {
-                break;
+                return Err("interrupted".into());
             }
             let (faults, silence) =
                 run.map_err(|why| format!("{why}, in the run of --seed {seed}"))?;
             all = all.sum(faults);
             silences.push(silence.as_secs_f64() * 1e3);
         }
-        Ok(Sample { faults: Some(all), ..Sample::of(median(silences.into_iter())) })
+        Ok(Sample { faults: Some(all), ..Sample::of(median(silences)) })
     }
 }
 
