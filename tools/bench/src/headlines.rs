@@ -52,9 +52,13 @@ fn most_often(tables: &[Vec<&CellResult>], group: Group) -> Option<String> {
     Some(format!("{queue} takes the least time in {count} of {all} tests"))
 }
 
-/// The first of a table of times, if it has enough rounds. Queues that are there to compare don't
-/// count.
+/// The first of a table of times, if it has enough rounds, and all have the same load. Queues that
+/// are there to compare don't count.
 fn fastest<'a>(table: &[&'a CellResult], group: Group) -> Option<&'a CellResult> {
+    let load = |result: &&CellResult| Some(result.groups.get(&group)?.offered?.per_s);
+    if table.iter().any(|result| load(result) != table.first().and_then(load)) {
+        return None;
+    }
     table.first().filter(|first| first.test.is_time())?;
     let mut all = comparable(table).into_iter();
     let first = all.find(|result| result.peer || is_choice(result))?;

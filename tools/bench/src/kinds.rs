@@ -18,6 +18,10 @@ pub enum Test {
     Rtt,
     /// Latency of items that are sent on a schedule.
     OpenLoop,
+    /// The same between machines.
+    Latency,
+    /// Connections that break, and processes that are killed.
+    Faults,
     /// Nanoseconds per item that any consumer pops, and how evenly items are distributed over
     /// threads.
     Throughput,
@@ -99,7 +103,8 @@ impl Test {
         match self {
             Self::Stream | Self::Throughput | Self::Replay => "ns/item",
             Self::Rtt => "ns/transaction",
-            Self::OpenLoop | Self::FanIn => "ns",
+            Self::OpenLoop | Self::FanIn | Self::Latency => "ns",
+            Self::Faults => "ms without an item",
             Self::DataLatency => "ns in the queue",
             Self::OpLatency => "ns for a push and a pop",
             Self::FullEmpty => "ns/call",

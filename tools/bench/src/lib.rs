@@ -55,6 +55,7 @@ pub use stats::{Group, Quartiles};
 pub use suite::BenchArgs;
 pub use suite::ipc::{PEER, be_peer};
 pub use suite::mpmc::{MpmcArgs, Workload};
+pub use suite::net::{NET_END, NetArgs, be_net_end};
 pub use suite::pipeline::PipelineArgs;
 pub use suite::relaxed::frontier::{FrontierPoint, frontier, frontier_file};
 pub use suite::replay::ReplayArgs;

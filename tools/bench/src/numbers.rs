@@ -47,7 +47,9 @@ impl Results {
             let never = if is_full { "" } else { ": queues that are never full" };
             vec![Block::heading(2, first.suite().about().heading.to_owned() + never)]
         };
-        let command = self.origin.command().replacen("lane ", "cargo run --release -- ", 1);
+        let features = if first.suite().about().name == "net" { "--features net " } else { "" };
+        let lane = format!("cargo run --release {features}-- ");
+        let command = self.origin.command().replacen("lane ", &lane, 1);
         let machine = format!("`{command}`, {}. {}.", self.origin.date(), self.machine.summary());
         blocks.push(Block::Paragraph(machine));
         let floors = self.groups().map(|group| format!("{}: {}", group.name(), self.floors(group)));

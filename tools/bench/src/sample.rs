@@ -5,6 +5,7 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 use crate::stats::{Quartiles, median};
+use crate::suite::net::{Faults, Offered};
 
 /// The result of one cell in one round.
 #[derive(Debug, Clone, Default)]
@@ -31,6 +32,10 @@ pub(crate) struct Sample {
     /// How often a thread slept, per item.
     pub(crate) sleeps: Option<f64>,
     pub(crate) kills: Option<Kills>,
+    /// What became of items in runs with faults.
+    pub(crate) faults: Option<Faults>,
+    /// At how many items per second the latency was measured.
+    pub(crate) offered: Option<Offered>,
     /// Share of the items that thieves took.
     pub(crate) stolen: Option<f64>,
     /// By the order in which calls returned, and what is certain in any order.
@@ -193,6 +198,12 @@ pub struct Summary {
     /// All kills of all rounds.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub(crate) kills: Option<Kills>,
+    /// All runs with faults of all rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) faults: Option<Faults>,
+    /// At how many items per second latencies were measured: the same in all rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) offered: Option<Offered>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) latency_ns: Option<Latency>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -242,6 +253,8 @@ impl Summary {
             certain: disorder(1),
             allocations: samples.iter().filter_map(|sample| sample.allocations).max(),
             kills: samples.iter().filter_map(|sample| sample.kills).reduce(Kills::sum),
+            faults: samples.iter().filter_map(|sample| sample.faults).reduce(Faults::sum),
+            offered: samples.iter().find_map(|sample| sample.offered),
             latency_ns: times(|sample| sample.latency.as_ref()),
             push_ns: times(|sample| sample.pushes.as_ref()),
             pop_ns: times(|sample| sample.pops.as_ref()),

@@ -29,7 +29,7 @@ pub(crate) fn is_empty(rate: f64, length: Duration) -> bool {
     arrivals(rate, length).next().is_none()
 }
 
-fn arrivals(rate: f64, length: Duration) -> impl Iterator<Item = Arrival> {
+pub(crate) fn arrivals(rate: f64, length: Duration) -> impl Iterator<Item = Arrival> {
     let (mut state, mut at) = (SEED, 0.0);
     let times = std::iter::repeat_with(move || {
         // Exponentially distributed gaps.

@@ -58,6 +58,18 @@ columns! {
     DOUBLED: "doubled", |s, _| s.kills?.doubled.to_string();
     HUNG: "hung", |s, _| s.kills?.hung.to_string();
     LEFT: "left behind", |s, _| s.kills?.left_behind.to_string();
+    RUNS: "runs", |s, _| s.faults?.runs.to_string();
+    FAULTS: "faults", |s, _| s.faults?.faults.to_string();
+    ACKNOWLEDGED: "acknowledged", |s, _| s.faults?.acknowledged.to_string();
+    FAULTS_LOST: "lost", |s, _| s.faults?.lost.to_string();
+    FAULTS_DOUBLED: "doubled", |s, _| s.faults?.doubled.to_string();
+    REORDERED: "reordered", |s, _| s.faults?.reordered.to_string();
+    AGAIN: "again", |s, _| s.faults?.again.to_string();
+    FAULTS_HUNG: "hung", |s, _| s.faults?.hung.to_string();
+    OFFERED: "items/s", |s, _| format!("{:.0}", s.offered?.per_s);
+    LOAD: "load", |s, _| s.offered?.of.words().to_owned();
+    RATE: "items/s", |s, _| format!("{:.0}", 1e9 / s.value.median);
+    LOST_PARTS: "lost", |s, _| format!("{:.1} %", 100.0 * s.lost?);
     STOLEN: "stolen", |s, _| format!("{:.1} %", 100.0 * s.stolen?);
     RANK_P99: "p99", |s, _| s.disorder?.rank_error.p99.to_string();
     RANK_CERTAIN: "certain", |s, _| s.certain?.rank_error.max.to_string();

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use corelane_bench::{BenchArgs, COMPUTE, CorePair, PEER, QuickArgs, TuneArgs};
+use corelane_bench::{BenchArgs, COMPUTE, CorePair, NET_END, PEER, QuickArgs, TuneArgs};
 use corelane_report::FileArgs;
 
 /// Measures the queues of corelane on this machine, beside the physical floor and beside other
@@ -93,6 +93,12 @@ pub(crate) enum Command {
     #[command(name = PEER, hide = true)]
     Peer {
         /// What it does.
+        what: String,
+    },
+    /// An end of a measurement between machines.
+    #[command(name = NET_END, hide = true)]
+    NetEnd {
+        /// What it is.
         what: String,
     },
     /// A process that computes beside a measurement.

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use corelane_bench::{
-    Calibration, Counting, Plan, QuickArgs, Results, TuneArgs, be_peer, compute, cores, numbers,
-    picture, run,
+    Calibration, Counting, Plan, QuickArgs, Results, TuneArgs, be_net_end, be_peer, compute, cores,
+    numbers, picture, run,
 };
 use corelane_report::{Block, Failure, Files, Sink, about, announce, interrupt, parse, print};
 
@@ -40,6 +40,7 @@ fn carry_out(cli: Cli) -> Result<ExitCode, Failure> {
         Some(Command::Bench { suite }) => bench(suite.plan()?),
         Some(Command::Tune(args)) => tune(&args),
         Some(Command::Peer { what }) => be_peer(&what).map(|()| ExitCode::SUCCESS),
+        Some(Command::NetEnd { what }) => be_net_end(&what).map(|()| ExitCode::SUCCESS),
         Some(Command::Compute { core, nice }) => compute(core, nice).map(|()| ExitCode::SUCCESS),
         Some(Command::Report(args)) => report(&args),
         Some(Command::Calibrate(args)) => calibrate(&args),

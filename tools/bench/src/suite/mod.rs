@@ -9,6 +9,8 @@ pub(crate) mod executor;
 #[cfg_attr(not(target_os = "linux"), path = "ipc/none.rs")]
 pub(crate) mod ipc;
 pub(crate) mod mpmc;
+#[cfg_attr(not(all(feature = "net", target_os = "linux")), path = "net/none.rs")]
+pub(crate) mod net;
 pub(crate) mod pipeline;
 pub(crate) mod relaxed;
 pub(crate) mod replay;
@@ -150,6 +152,13 @@ pub(crate) trait Suite {
     }
 }
 
+impl Setting {
+    /// The parameters of a measurement between machines.
+    pub(crate) fn net(&self) -> Option<&net::NetSetting> {
+        if let Self::Net(setting) = self { Some(setting) } else { None }
+    }
+}
+
 /// A purpose, with how threads wait.
 fn waiting(purpose: &str, wait: Wait) -> String {
     format!("{}, {},", purpose.trim_end_matches(','), wait.words())
@@ -233,6 +242,8 @@ suites! {
     Wait: wait, WaitSetting, WaitArgs;
     /// Between processes: lanes in shared memory, beside what the system offers.
     Ipc: ipc, IpcSetting, IpcArgs;
+    /// Between machines: lanes over an engine, beside TCP, Zenoh, NATS and gRPC.
+    Net: net, NetSetting, NetArgs;
     /// A switch between clients, each of which has a queue to it and a queue from it.
     Switch: switch, SwitchSetting, SwitchArgs;
     /// The rings of io_uring for requests and completions, and queues in their place.

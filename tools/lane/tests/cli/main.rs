@@ -4,6 +4,7 @@ mod common;
 mod executor;
 mod ipc;
 mod mpmc;
+mod net;
 mod pipeline;
 mod quick;
 mod refusals;
