@@ -57,8 +57,12 @@ pub use suite::ipc::{PEER, be_peer};
 pub use suite::mpmc::{MpmcArgs, Workload};
 pub use suite::net::{NET_END, NetArgs, be_net_end};
 pub use suite::pipeline::PipelineArgs;
+#[doc(hidden)]
+pub use suite::pipeline::check as check_links;
 pub use suite::relaxed::frontier::{FrontierPoint, frontier, frontier_file};
 pub use suite::replay::ReplayArgs;
+#[doc(hidden)]
+pub use suite::replay::check as check_candidates;
 pub use suite::rings::{RingsArgs, check_entries, paper_gain};
 pub use suite::spsc::{Handles, MemoryKind, PayloadKind, QuickArgs, Regime, SpscArgs, SpscSetting};
 pub use suite::switch::{SwitchArgs, SwitchTest};

@@ -5,7 +5,7 @@ use alloc::alloc::Layout;
 use alloc::boxed::Box;
 use core::alloc::LayoutError;
 use core::fmt;
-use core::mem::MaybeUninit;
+use core::mem::{MaybeUninit, needs_drop};
 use core::ptr::NonNull;
 
 use super::alloc::{Region, filled, try_box};
@@ -53,6 +53,10 @@ impl<H: State> Drop for Shared<H> {
             return;
         }
         let this = Finish(self);
+        if !needs_drop::<H::Item>() && this.0.region.backing == Backing::Mirrored {
+            // In a child process after a fork, these slots are not mapped.
+            return;
+        }
         // SAFETY: the header was written by `ends` and lives until `Finish` is dropped.
         unsafe { this.0.head().as_ref() }.header.drop_items(&this.0.slots);
     }

@@ -1,5 +1,5 @@
-//! What `corelane::channel` promises. `channel_large.rs` and `channel_memory.rs` are programs of
-//! their own, because they look at the whole process.
+//! What `corelane::channel` promises. `channel_memory.rs` and `channel_large.rs` of the conformance
+//! tests are programs of their own, because they look at the whole process.
 
 mod broadcast;
 mod calls;

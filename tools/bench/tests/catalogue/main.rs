@@ -4,4 +4,5 @@
 mod advice;
 mod conclusion;
 mod entries;
+mod kernels;
 mod plans;

@@ -33,7 +33,7 @@ impl Queues for Links {
     }
 }
 
-fn link<T>(maker: Maker, capacity: usize) -> Built<Sender<T>, Receiver<T>> {
+pub(super) fn link<T>(maker: Maker, capacity: usize) -> Built<Sender<T>, Receiver<T>> {
     let (tx, rx) = maker(Config::new(capacity))?;
     let shared = Arc::new(Shared::default());
     let sender = Sender { tx, gone: Gone(Arc::clone(&shared)) };
@@ -157,42 +157,5 @@ impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
         *self.shared.left.lock().unwrap_or_else(PoisonError::into_inner) = self.rx.take();
         self.shared.receiver_is_gone.store(true, Ordering::Relaxed);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn maker_of(id: &str) -> Maker {
-        let queue = crate::queues::all().iter().find(|queue| queue.entry.info.id == id);
-        queue.and_then(|queue| queue.kernel.boxes).expect("it carries boxes")
-    }
-
-    #[test]
-    fn boxes_arrive_or_are_freed() {
-        let pushed = Arc::new(());
-        for queue in crate::queues::all().iter().filter(|queue| queue.entry.info.bounded) {
-            let Some(maker) = queue.kernel.boxes else { continue };
-            let (mut tx, mut rx) = link::<Arc<()>>(maker, 16).expect("it is possible");
-            (0..8).for_each(|_| drop(tx.try_push(Box::new(Arc::clone(&pushed)))));
-            tx.flush();
-            assert!(rx.try_pop().is_ok(), "{}", queue.entry.info.id);
-            drop(rx);
-            assert!(tx.is_closed());
-            _ = tx.try_push(Box::new(Arc::clone(&pushed)));
-            drop(tx);
-            assert_eq!(Arc::strong_count(&pushed), 1, "{}", queue.entry.info.id);
-        }
-    }
-
-    #[test]
-    fn a_receiver_gets_all_before_the_end() {
-        let (mut tx, mut rx) = link(maker_of("rtrb"), 16).expect("it is possible");
-        tx.try_push(Box::new(7)).expect("there is room");
-        assert!(!rx.is_closed());
-        drop(tx);
-        assert_eq!(rx.try_pop(), Ok(Box::new(7)));
-        assert_eq!(rx.try_pop(), Err(TryPopError::Closed));
     }
 }

@@ -4,6 +4,7 @@
 //! The stages are those of `apps/pipeline`.
 
 mod args;
+pub mod check;
 mod frames;
 mod links;
 mod measure;

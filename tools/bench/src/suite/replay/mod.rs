@@ -5,6 +5,7 @@
 //! recorded thread did, and its calls move items that are as large.
 
 mod args;
+pub mod check;
 mod ends;
 mod measure;
 mod plan;

@@ -1,4 +1,5 @@
-//! Large messages on the stack of a thread (row `large_item_on_stack`).
+//! Large messages on the stack of a thread (row `large_item_on_stack`). Here since the copies on the stack are fewer with
+//! optimisation, which the library's own tests don't have.
 
 use std::env;
 use std::future::Future;
