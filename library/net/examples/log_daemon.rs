@@ -28,7 +28,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// Prints the lines of all machines.
 fn keep(node: &Node) -> Result<(), Box<dyn Error>> {
-    let lines = node.records("log").gives_up_after(Duration::MAX).receiver_of_several()?;
+    let lines =
+        node.records::<Vec<u8>>("log").gives_up_after(Duration::MAX).receiver_of_several()?;
     for line in lines.iter() {
         println!("{}", String::from_utf8_lossy(&line));
     }

@@ -3,6 +3,7 @@
 use std::any::type_name;
 use std::fmt;
 
+use bytes::Bytes;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// How items of type `T` become bytes, and bytes items.
@@ -22,6 +23,16 @@ pub trait Codec<T>: 'static {
     ///
     /// If they are the bytes of no item.
     fn decode(bytes: &[u8]) -> Result<T, Malformed>;
+
+    /// As [`decode`](Self::decode), for bytes that are part of a packet, which the item may share.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    fn decode_shared(bytes: &[u8], packet: &Bytes) -> Result<T, Malformed> {
+        let _ = packet;
+        Self::decode(bytes)
+    }
 }
 
 /// Bytes that are no item.
@@ -61,9 +72,30 @@ fn last_name<T>() -> &'static str {
     type_name::<T>().rsplit("::").next().unwrap_or_default()
 }
 
-/// Bytes of any length.
+/// Bytes of any length. Those that are received as [`Bytes`] are not copied: as long as one of them
+/// is there, the whole packet is, of up to 256 KiB and a record.
 #[derive(Debug, Clone, Copy)]
 pub struct Records;
+
+impl Codec<Bytes> for Records {
+    const LEN: Option<usize> = None;
+
+    fn name() -> String {
+        "bytes".into()
+    }
+
+    fn encode(item: &Bytes, to: &mut Vec<u8>) {
+        to.extend_from_slice(item);
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Bytes, Malformed> {
+        Ok(Bytes::copy_from_slice(bytes))
+    }
+
+    fn decode_shared(bytes: &[u8], packet: &Bytes) -> Result<Bytes, Malformed> {
+        Ok(packet.slice_ref(bytes))
+    }
+}
 
 impl Codec<Vec<u8>> for Records {
     const LEN: Option<usize> = None;

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 
+use bytes::Bytes;
 use corelane::channel;
 use zenoh::Wait as _;
 use zenoh::bytes::ZBytes;
@@ -14,6 +15,7 @@ use zenoh::qos::CongestionControl;
 
 use crate::error::OpenError;
 use crate::node::Tls;
+use crate::pool;
 use crate::protocol::{BINDINGS, Id, Packet};
 use crate::pump::Event;
 
@@ -59,7 +61,7 @@ impl Engine {
         let subscribe = |key: String| {
             let events = events.clone();
             let declared = self.session.declare_subscriber(key).callback(move |sample| {
-                let bytes = sample.payload().to_bytes().into_owned().into();
+                let bytes = shared(sample.payload());
                 if let Some(packet) = Packet::from_bytes(bytes) {
                     // The pump may have ended.
                     let _ = events.send(Event::Packet(packet));
@@ -78,6 +80,25 @@ impl Engine {
             _subscribers: subscribers,
             publishers: HashMap::new(),
         })
+    }
+}
+
+/// The bytes of a packet, without a copy if they are in one piece.
+fn shared(payload: &ZBytes) -> Bytes {
+    if payload.slices().nth(1).is_none() {
+        return Bytes::from_owner(Payload(payload.clone()));
+    }
+    let mut joined = pool::buffer(payload.len());
+    payload.slices().for_each(|slice| joined.extend_from_slice(slice));
+    pool::share(joined)
+}
+
+/// A payload in one piece.
+struct Payload(ZBytes);
+
+impl AsRef<[u8]> for Payload {
+    fn as_ref(&self) -> &[u8] {
+        self.0.slices().next().unwrap_or_default()
     }
 }
 

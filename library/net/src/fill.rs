@@ -8,10 +8,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use corelane::channel::{self, TryRecvError};
 
 use crate::codec::{Codec, Malformed, put, split};
+use crate::pool;
 use crate::protocol::{Deliver, Distributing, Distribution, Returned, Sending, Target};
 
-/// Bytes of items in a packet, and one item more.
-const PACKET: usize = 64 << 10;
+/// Most bytes of items in a packet, if they have the same length. A packet wakes some threads, so it
+/// should be large. With more bytes, the caches no longer hold it.
+const PACKET: usize = 240 << 10;
+/// Bytes of an item that is taken together with others: a larger one isn't moved once more.
+const SMALL: usize = 64;
+/// Most items that are taken together.
+const RUN: usize = 256;
 
 /// A sender's state, and how it is filled.
 pub(crate) trait Fill<T> {
@@ -22,8 +28,8 @@ pub(crate) trait Fill<T> {
     /// The number of items that were taken from the program, and not by a receiver's.
     fn untaken(&self) -> u64;
 
-    /// Takes items from the program, while there is room. Returns whether there is still some.
-    /// `untaken` is kept up to date.
+    /// Takes some items from the program, if there is room: to one receiver, a packet. Returns whether
+    /// there is still room. `untaken` is kept up to date.
     ///
     /// # Errors
     ///
@@ -36,18 +42,45 @@ pub(crate) trait Fill<T> {
 }
 
 /// To one receiver.
-pub(crate) struct ToOne<C> {
+pub(crate) struct ToOne<T, C> {
     state: Sending,
+    /// Bytes of the last item.
+    last: usize,
+    run: Vec<T>,
     of: PhantomData<fn() -> C>,
 }
 
-impl<C> ToOne<C> {
+impl<T, C: Codec<T>> ToOne<T, C> {
     pub(crate) fn new(state: Sending) -> Self {
-        Self { state, of: PhantomData }
+        Self { state, last: 0, run: Vec::new(), of: PhantomData }
+    }
+
+    /// Takes up to `most` items. Returns their bytes and number.
+    fn pack(&mut self, front: &channel::Receiver<T>, most: usize) -> (Vec<u8>, u32) {
+        let mut items = pool::buffer(most.saturating_mul(self.last).min(PACKET));
+        let mut count = 0;
+        while count < most && (count == 0 || items.len() + self.last <= PACKET) {
+            if size_of::<T>() <= SMALL && front.len() > 1 {
+                let fits = (PACKET - items.len().min(PACKET)) / self.last.max(1);
+                front.recv_many(&mut self.run, RUN.min(most - count).min(fits.max(1)));
+            } else if let Ok(item) = front.try_recv() {
+                self.run.push(item);
+            }
+            if self.run.is_empty() {
+                break;
+            }
+            count += self.run.len();
+            for item in self.run.drain(..) {
+                let before = items.len();
+                put::<T, C>(&item, &mut items);
+                self.last = items.len() - before;
+            }
+        }
+        (items, count as u32)
     }
 }
 
-impl<T, C: Codec<T>> Fill<T> for ToOne<C> {
+impl<T, C: Codec<T>> Fill<T> for ToOne<T, C> {
     type State = Sending;
 
     fn state(&mut self) -> &mut Sending {
@@ -63,26 +96,15 @@ impl<T, C: Codec<T>> Fill<T> for ToOne<C> {
         front: &channel::Receiver<T>,
         untaken: &AtomicU64,
     ) -> Result<bool, Malformed> {
-        while self.state.room() > 0 && !self.state.has_ended() {
-            let (mut items, mut count) = (Vec::new(), 0);
+        if self.state.room() > 0 && !self.state.has_ended() {
             let most = self.state.room().min(front.len().max(1) as u64);
             // Before they leave the channel: for a moment they count twice, and never not at all.
             untaken.store(self.state.untaken() + most, Ordering::SeqCst);
-            while u64::from(count) < most && items.len() < PACKET {
-                match front.try_recv() {
-                    Ok(item) => put::<T, C>(&item, &mut items),
-                    Err(TryRecvError::Disconnected) if count == 0 => {
-                        self.state.end();
-                        break;
-                    }
-                    Err(_) => break,
-                }
-                count += 1;
+            match self.pack(front, most as usize) {
+                (_, 0) if front.is_disconnected() && front.is_empty() => self.state.end(),
+                (_, 0) => {}
+                (items, count) => self.state.push(pool::share(items), count),
             }
-            if count == 0 {
-                break;
-            }
-            self.state.push(items.into(), count);
         }
         untaken.store(self.state.untaken(), Ordering::SeqCst);
         Ok(self.state.room() > 0)

@@ -40,7 +40,7 @@ impl<T, C: Codec<T>> Lane<T, C> {
         Self {
             engine,
             name: name.into(),
-            window: 4096,
+            window: window::<T, C>(),
             times: Times::default(),
             gives_up_after: Duration::from_secs(30),
             is_confirmed: false,
@@ -48,8 +48,9 @@ impl<T, C: Codec<T>> Lane<T, C> {
         }
     }
 
-    /// Most items that are sent and not yet received: 4096 if it isn't given, and at least 2. The
-    /// smaller one of both ends counts.
+    /// Most items that are sent and not yet received, at least 2. The smaller one of both ends counts.
+    /// If it isn't given: 4 MiB of items, and not more than 65,536; of items with different lengths,
+    /// 4096.
     #[must_use]
     pub fn window(mut self, items: usize) -> Self {
         self.window = items;
@@ -103,6 +104,13 @@ impl<T, C: Codec<T>> Lane<T, C> {
     }
 }
 
+/// The window that isn't given.
+pub(crate) fn window<T, C: Codec<T>>() -> usize {
+    C::LEN.map_or(4096, |len| (WINDOW / len.max(1)).clamp(64, 65_536))
+}
+
+/// Its bytes.
+const WINDOW: usize = 4 << 20;
 /// The largest window.
 pub(crate) const MOST: usize = 1 << 24;
 
@@ -231,7 +239,7 @@ impl<T: Send + 'static, C: Codec<T>> Lane<T, C> {
     /// As [`sender`](Self::sender).
     pub fn latest_sender(self) -> Result<LatestSender<T>, OpenError> {
         let (tx, front) = channel::latest(self.outside());
-        self.sender_by(Guarantee::Latest, tx, front, to_one::<C>)
+        self.sender_by(Guarantee::Latest, tx, front, to_one::<T, C>)
     }
 
     /// The receiving end for a [`latest_sender`](Self::latest_sender).
@@ -255,7 +263,7 @@ impl<T: Send + 'static, C: Codec<T>> Lane<T, C> {
 
     fn sender_to_one(self, guarantee: Guarantee) -> Result<Sender<T>, OpenError> {
         let (tx, front) = channel::bounded(self.outside());
-        self.sender_by(guarantee, tx, front, to_one::<C>)
+        self.sender_by(guarantee, tx, front, to_one::<T, C>)
     }
 
     fn sender_to_several(
@@ -306,7 +314,7 @@ impl<T: Send + 'static, C: Codec<T>> Lane<T, C> {
     }
 }
 
-fn to_one<C>(id: Id, terms: Terms, times: Times, window: u64) -> ToOne<C> {
+fn to_one<T, C: Codec<T>>(id: Id, terms: Terms, times: Times, window: u64) -> ToOne<T, C> {
     ToOne::new(Sending::new(id, terms, times, window))
 }
 

@@ -67,9 +67,11 @@ mod error;
 mod fill;
 mod lane;
 mod node;
+mod pool;
 mod protocol;
 mod pump;
 
+pub use bytes::Bytes;
 #[cfg(feature = "serde")]
 pub use codec::Postcard;
 pub use codec::{Codec, Malformed, Plain, Records};

@@ -93,8 +93,11 @@ impl Node {
         self.lane_by(name)
     }
 
-    /// A lane of byte records.
-    pub fn records(&self, name: &str) -> Lane<Vec<u8>, Records> {
+    /// A lane of byte records: `Vec<u8>`, or `Bytes`, of which large ones are received without a copy.
+    pub fn records<T>(&self, name: &str) -> Lane<T, Records>
+    where
+        Records: Codec<T>,
+    {
         self.lane_by(name)
     }
 

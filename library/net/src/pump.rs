@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use corelane::channel::{self, Select, TrySendError};
+use corelane::channel::{self, Select};
 
 use crate::codec::{Codec, split};
 use crate::engine::{Engine, Link};
@@ -392,7 +392,8 @@ impl<T> Inbox<T> {
         while number < data.count {
             let item = split::<T, C>(&mut bytes).map_err(|_| End::Malformed)?;
             if number >= known {
-                self.waiting.push_back(C::decode(item).map_err(|_| End::Malformed)?);
+                let item = C::decode_shared(item, &data.items);
+                self.waiting.push_back(item.map_err(|_| End::Malformed)?);
             }
             number += 1;
         }
@@ -403,15 +404,11 @@ impl<T> Inbox<T> {
     /// all.
     fn flush(&mut self, given: &Mutex<Given>) -> u64 {
         let mut given = given.lock().expect("no thread panics with it");
-        while let Some(item) = self.waiting.pop_front() {
-            match self.behind.try_send(item) {
-                Ok(()) => given.items += 1,
-                Err(TrySendError::Full(item)) => {
-                    self.waiting.push_front(item);
-                    break;
-                }
-                Err(TrySendError::Disconnected(_)) => break,
-            }
+        // Only this thread fills the channel, so that no send waits.
+        let room = self.behind.capacity().unwrap_or_default().saturating_sub(self.behind.len());
+        let count = room.min(self.waiting.len());
+        if self.behind.send_all(self.waiting.drain(..count)).is_ok() {
+            given.items += count as u64;
         }
         let taken = given.at_drop.unwrap_or_else(|| given.items - self.behind.len() as u64);
         if self.is_confirmed { given.confirmed } else { taken }

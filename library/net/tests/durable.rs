@@ -36,7 +36,7 @@ fn items_come_in_order_and_only_once() {
 fn what_was_not_confirmed_comes_again_to_the_next_program() {
     let Some(server) = Server::start("again") else { return };
     let store = server.store();
-    let tx = store.records("records").sender("writer").unwrap();
+    let tx = store.records::<Vec<u8>>("records").sender("writer").unwrap();
     for n in 0..100_u8 {
         tx.send(vec![n; 1 + usize::from(n)]).unwrap();
         while tx.unstored() > 0 {
@@ -44,7 +44,7 @@ fn what_was_not_confirmed_comes_again_to_the_next_program() {
         }
     }
     tx.finish(10 * SECOND).unwrap();
-    let rx = store.records("records").receiver("reader").unwrap();
+    let rx = store.records::<Vec<u8>>("records").receiver("reader").unwrap();
     for n in 0..40_u8 {
         assert_eq!(rx.recv_timeout(10 * SECOND).unwrap(), vec![n; 1 + usize::from(n)]);
     }
@@ -54,12 +54,12 @@ fn what_was_not_confirmed_comes_again_to_the_next_program() {
     }
     assert_eq!(rx.unconfirmed(), 20);
     rx.finish(10 * SECOND).unwrap();
-    let rx = store.records("records").receiver("reader").unwrap();
+    let rx = store.records::<Vec<u8>>("records").receiver("reader").unwrap();
     for n in 40..100_u8 {
         assert_eq!(rx.recv_timeout(10 * SECOND).unwrap()[0], n);
     }
     // The next sender begins behind what is stored.
-    let tx = store.records("records").sender("writer").unwrap();
+    let tx = store.records::<Vec<u8>>("records").sender("writer").unwrap();
     assert_eq!(tx.stored(), 100);
 }
 
@@ -142,7 +142,7 @@ fn a_later_program_takes_a_name_over() {
 fn a_full_store_makes_senders_wait() {
     let Some(server) = Server::start("full") else { return };
     let store = server.store();
-    let lane = || store.records("records").window(1).room(0); // the least: 4 MiB
+    let lane = || store.records::<Vec<u8>>("records").window(1).room(0); // the least: 4 MiB
     let rx = lane().receiver("reader").unwrap();
     let tx = lane().sender("writer").unwrap();
     let mut sent = 0;
@@ -194,7 +194,7 @@ fn no_server_is_a_clear_error() {
 fn a_receiver_that_is_forgotten_makes_room() {
     let Some(server) = Server::start("forgotten") else { return };
     let store = server.store();
-    let lane = || store.records("records").window(1).room(0);
+    let lane = || store.records::<Vec<u8>>("records").window(1).room(0);
     let (slow, fast) = (lane().receiver("slow").unwrap(), lane().receiver("fast").unwrap());
     let tx = lane().sender("writer").unwrap();
     let mut sent = 0;
@@ -245,7 +245,7 @@ fn a_pause_is_no_silence() {
 fn large_items_need_no_large_room() {
     let Some(server) = Server::start("large") else { return };
     let store = server.store();
-    let lane = || store.records("records").room(0);
+    let lane = || store.records::<Vec<u8>>("records").room(0);
     let (tx, rx) = (lane().sender("writer").unwrap(), lane().receiver("reader").unwrap());
     for len in [530_000, 1_048_450, 900_000, 1_000_000, 1_048_000, 10, 0] {
         tx.send_timeout(vec![1; len], 10 * SECOND).unwrap();

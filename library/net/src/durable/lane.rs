@@ -39,7 +39,8 @@ impl<T, C> fmt::Debug for Lane<T, C> {
 }
 
 impl<T, C> Lane<T, C> {
-    /// Items that wait in this program, besides two messages that are under way: 4096 if it isn't given.
+    /// Items that wait in this program, besides two messages that are under way. If it isn't given: 4 MiB
+    /// of items, and not more than 65,536; of items with different lengths, 4096.
     #[must_use]
     pub fn window(mut self, items: usize) -> Self {
         self.window = items;

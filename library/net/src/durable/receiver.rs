@@ -302,7 +302,8 @@ impl<T: Send + 'static> Reads<T> {
         for number in 0..head.count {
             let item = split::<T, C>(&mut bytes).map_err(|_| End::Malformed)?;
             if number >= self.known {
-                items.push_back(C::decode(item).map_err(|_| End::Malformed)?);
+                let item = C::decode_shared(item, &message.payload);
+                items.push_back(item.map_err(|_| End::Malformed)?);
             }
         }
         while !self.give_some(&mut items)? {

@@ -72,8 +72,11 @@ impl Store {
         self.lane_by(name)
     }
 
-    /// A lane of byte records.
-    pub fn records(&self, name: &str) -> Lane<Vec<u8>, Records> {
+    /// A lane of byte records: `Vec<u8>`, or `Bytes`, of which large ones are received without a copy.
+    pub fn records<T>(&self, name: &str) -> Lane<T, Records>
+    where
+        Records: Codec<T>,
+    {
         self.lane_by(name)
     }
 
@@ -82,7 +85,7 @@ impl Store {
         Lane {
             store: self.clone(),
             name: name.into(),
-            window: 4096,
+            window: crate::lane::window::<T, C>(),
             room: 1 << 30,
             gives_up_after: Duration::from_secs(30),
             of: PhantomData,

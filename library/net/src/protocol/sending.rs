@@ -61,6 +61,8 @@ pub(crate) struct Sending {
     /// When it last sent to the receiver, and when an answer last brought it on.
     told: Duration,
     answered: Duration,
+    /// Up to which item it has asked how far the receiver is, and when.
+    asked: (u64, Duration),
     /// The time without an answer after which it sends again.
     again: Duration,
     seek: Search,
@@ -92,6 +94,7 @@ impl Sending {
             gap: None,
             told: Duration::ZERO,
             answered: Duration::ZERO,
+            asked: (0, Duration::ZERO),
             again: times.again,
             seek: Search::from(Duration::ZERO, times),
             replies: VecDeque::new(),
@@ -259,7 +262,14 @@ impl Sending {
             if self.terms.are_at_most_once() {
                 self.batches.pop_front();
             }
-            data.asks = !self.may_send();
+            // Not with each packet of a stream.
+            let (asked, at) = self.asked;
+            let is_long_ago = now >= at + self.times.quarter() / 2;
+            let is_far = self.sent - asked.min(self.sent) >= self.window / 8;
+            data.asks = !self.may_send() && (is_long_ago || is_far);
+        }
+        if data.asks {
+            self.asked = (self.sent, now);
         }
         data.is_last = self.has_ended && self.sent == self.next;
         self.end_is_told |= data.is_last;

@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use corelane_net::Bytes;
 use corelane_net::durable::{Receiver, Sender, Store};
 
 use super::lane::{Item, by_size, window};

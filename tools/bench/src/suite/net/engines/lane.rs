@@ -3,15 +3,14 @@
 use std::marker::PhantomData;
 use std::time::Duration;
 
-use corelane_net::{Codec, Lane, LatestSender, Node, Plain, Receiver, Records, Sender};
+use corelane_net::{Bytes, Codec, Lane, LatestSender, Node, Plain, Receiver, Records, Sender};
 
 use super::{Rx, Tx, Way, run, text};
 use crate::suite::net::ends::{End, Said, Task, say};
 use crate::suite::net::faults::{self, Confirms, receive_all, send_until_stopped};
 use crate::suite::net::record;
 
-/// Most items of a lane, and most bytes.
-const WINDOW: usize = 4096;
+/// Bytes of a lane. The library has the same for items of one length.
 const WINDOW_BYTES: usize = 4 << 20;
 /// Most items of a lane of which the latest count.
 const FRESH: usize = 256;
@@ -27,7 +26,7 @@ macro_rules! by_size {
             64 => run::<$way<[u64; 8]>>($end),
             256 => run::<$way<[u64; 32]>>($end),
             1024 => run::<$way<[u64; 128]>>($end),
-            _ => run::<$way<Vec<u8>>>($end),
+            _ => run::<$way<Bytes>>($end),
         }
     };
 }
@@ -64,12 +63,12 @@ impl<const W: usize> Item for [u64; W] {
     }
 }
 
-impl Item for Vec<u8> {
+impl Item for Bytes {
     type Codec = Records;
 
     #[inline]
     fn of(number: u64, len: usize) -> Self {
-        record::of(number, len)
+        record::of(number, len).into()
     }
 
     #[inline]
@@ -148,7 +147,7 @@ impl Confirms for LatestSender<u64> {
 
 /// Most items of a lane.
 pub(super) fn window(end: &End) -> usize {
-    WINDOW.min(WINDOW_BYTES / end.record_bytes)
+    (WINDOW_BYTES / end.record_bytes).clamp(64, 65_536)
 }
 
 fn lane<I: Item>(node: &Node, end: &End) -> Lane<I, I::Codec> {
