@@ -113,7 +113,7 @@ impl Distributing {
         self.distribution
     }
 
-    /// Who gets the next items, of which so many are there, and how many of them. `None` if there is
+    /// The receivers of the next items, of which so many are there, and how many they get. `None` if there is
     /// no room.
     pub(crate) fn next_target(&self, available: u64) -> Option<(Target, u64)> {
         let (target, most) = match self.distribution {
