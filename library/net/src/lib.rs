@@ -26,7 +26,7 @@
 //!
 //! The handles are those of [`corelane::channel`], and have all of its calls: `send`, `try_send`,
 //! `send_timeout`, `send_async`, `recv`, `select!` and the others. A thread of the lane takes what
-//! was sent, in packets of up to 64 KiB: as many items as there are, so that a single one doesn't
+//! was sent, in packets of up to 240 KiB: as many items as there are, so that a single one doesn't
 //! wait. The engine, [Zenoh](https://zenoh.io), moves the packets.
 //!
 //! # What a lane promises
@@ -43,8 +43,12 @@
 //! | the sender dies | as above, when no other sender has come for a while: see [`gives_up_after`](Lane::gives_up_after). What it had accepted and not yet sent is lost |
 //! | one of several receivers dies | unless each gets all items, those that its program had not taken go to the others, before newer ones. The last ones that it had taken may come there again |
 //! | the receiver dies | items that its program had not taken go to the next receiver. The last ones that it had taken may come there again |
+//! | work that must be done | in a lane that is [`confirmed`](Lane::confirmed), what a receiver's program has not [confirmed](Receiver::confirm) counts as not taken |
 //! | two senders, or two receivers of one name | the second one waits for the first one's place, and gives up as above |
 //! | memory | the window, at each end |
+//!
+//! What must survive both programs goes through a server that keeps it: module `durable`, with feature
+//! `durable`.
 //!
 //! # Items
 //!
@@ -57,7 +61,8 @@
 //!
 //! # What it costs
 //!
-//! One thread for each handle, and those of the engine for each [`Node`].
+//! One thread for each handle, and those of the engine for each [`Node`]. A packet has about 90 bytes
+//! besides its items. Without items, each end says something every 0.75 seconds.
 
 mod codec;
 #[cfg(feature = "durable")]
