@@ -24,20 +24,24 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn give(node: &Node, n: u64) -> Result<(), Box<dyn Error>> {
     // Few jobs wait at a machine, so that none has much when the others have nothing.
     let jobs = node.lane::<u64>("jobs").window(4).gives_up_after(Duration::MAX).sharing_sender()?;
-    let counts = node.lane::<[u64; 2]>("counts").receiver_of_several()?;
+    let counts =
+        node.lane::<[u64; 2]>("counts").gives_up_after(Duration::MAX).receiver_of_several()?;
     let number = n.div_ceil(JOB);
     let sends = std::thread::spawn(move || {
         (0..number).try_for_each(|job| jobs.send(job)).ok();
-        jobs.finish(Duration::MAX)
+        // Machines that have gone need not hear of the end.
+        let _ = jobs.finish(Duration::from_secs(5));
     });
     // A job whose machine crashes goes to another one, so it may be counted twice.
     let mut of_jobs = vec![None; number as usize];
     while of_jobs.contains(&None) {
         let [job, count] = counts.recv()?;
-        of_jobs[job as usize] = Some(count);
+        if let Some(of_job) = of_jobs.get_mut(job as usize) {
+            *of_job = Some(count);
+        }
     }
-    sends.join().expect("it doesn't panic")?;
     println!("{} primes below {}", of_jobs.iter().flatten().sum::<u64>(), number * JOB);
+    sends.join().expect("it doesn't panic");
     Ok(())
 }
 

@@ -72,8 +72,11 @@ fn last_name<T>() -> &'static str {
     type_name::<T>().rsplit("::").next().unwrap_or_default()
 }
 
-/// Bytes of any length. Those that are received as [`Bytes`] are not copied: as long as one of them
-/// is there, the whole packet is, of up to 256 KiB and a record.
+/// From this length on, a record shares its packet's bytes. A small one would keep too many.
+const SHARED: usize = 4 << 10;
+
+/// Bytes of any length. Those of 4 KiB and more that are received as [`Bytes`] are not copied: as long
+/// as one of them is there, the whole packet is, of up to 256 KiB and a record.
 #[derive(Debug, Clone, Copy)]
 pub struct Records;
 
@@ -93,7 +96,10 @@ impl Codec<Bytes> for Records {
     }
 
     fn decode_shared(bytes: &[u8], packet: &Bytes) -> Result<Bytes, Malformed> {
-        Ok(packet.slice_ref(bytes))
+        match bytes.len() {
+            0..SHARED => Self::decode(bytes),
+            _ => Ok(packet.slice_ref(bytes)),
+        }
     }
 }
 

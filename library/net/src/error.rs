@@ -61,7 +61,7 @@ impl std::error::Error for OpenError {}
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum End {
-    /// The other end has been dropped, and all that it sent was received.
+    /// One of both ends has been dropped. What a sender has sent before was received.
     Closed,
     /// Nothing has been heard of another end for as long as this one waits.
     Silent,

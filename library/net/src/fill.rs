@@ -44,7 +44,7 @@ pub(crate) trait Fill<T> {
 /// To one receiver.
 pub(crate) struct ToOne<T, C> {
     state: Sending,
-    /// Bytes of the last item.
+    /// Bytes of the last item: the next one may have as many.
     last: usize,
     run: Vec<T>,
     of: PhantomData<fn() -> C>,
@@ -57,11 +57,12 @@ impl<T, C: Codec<T>> ToOne<T, C> {
 
     /// Takes up to `most` items. Returns their bytes and number.
     fn pack(&mut self, front: &channel::Receiver<T>, most: usize) -> (Vec<u8>, u32) {
-        let mut items = pool::buffer(most.saturating_mul(self.last).min(PACKET));
+        let len = C::LEN.unwrap_or(self.last);
+        let mut items = pool::buffer(most.saturating_mul(len).min(PACKET));
         let mut count = 0;
-        while count < most && (count == 0 || items.len() + self.last <= PACKET) {
-            if size_of::<T>() <= SMALL && front.len() > 1 {
-                let fits = (PACKET - items.len().min(PACKET)) / self.last.max(1);
+        while count < most && (count == 0 || items.len() + C::LEN.unwrap_or(self.last) <= PACKET) {
+            if C::LEN.is_some_and(|len| len <= SMALL) && front.len() > 1 {
+                let fits = (PACKET - items.len().min(PACKET)) / len.max(1);
                 front.recv_many(&mut self.run, RUN.min(most - count).min(fits.max(1)));
             } else if let Ok(item) = front.try_recv() {
                 self.run.push(item);

@@ -48,8 +48,8 @@ impl<T, C: Codec<T>> Lane<T, C> {
         }
     }
 
-    /// Most items that are sent and not yet received, at least 2. The smaller one of both ends counts.
-    /// If it isn't given: 4 MiB of items, and not more than 65,536; of items with different lengths,
+    /// At a sender: most items that are sent and not yet received, at least 2. A receiver holds up to half
+    /// of its own window, of which that many items are on their way or not taken. If it isn't given: 4 MiB of items, and not more than 65,536; of items with different lengths,
     /// 4096.
     #[must_use]
     pub fn window(mut self, items: usize) -> Self {
@@ -75,8 +75,8 @@ impl<T, C: Codec<T>> Lane<T, C> {
     }
 
     /// For a receiver: its program [confirms](Receiver::confirm) the items that it has done with. If it
-    /// dies before, they go to the next receiver. Else they are the receiver's as soon as its program
-    /// takes them.
+    /// dies before, they go to the next receiver. In other lanes, an item is the receiver's as soon as
+    /// its program takes it. Confirm at the latest after half of the window: no more items come before.
     #[must_use]
     pub fn confirmed(mut self) -> Self {
         self.is_confirmed = true;
@@ -354,18 +354,16 @@ impl<T, S> Sender<T, S> {
         let Self { front, rest, pump } = self;
         drop(front);
         pump.wait_for_end(timeout);
-        match pump.end() {
-            Some((0, _)) => Ok(()),
-            Some((items, end)) => Err(Unconfirmed { items, end }),
-            None => {
-                Err(Unconfirmed { items: rest.len() as u64 + pump.untaken(), end: End::TimedOut })
-            }
+        let end = pump.end().unwrap_or(End::TimedOut);
+        match rest.len() as u64 + pump.untaken() {
+            0 => Ok(()),
+            items => Err(Unconfirmed { items, end }),
         }
     }
 
     /// Why the calls say that the lane is disconnected. `None` as long as they don't.
     pub fn end(&self) -> Option<End> {
-        self.pump.end().map(|(_, end)| end)
+        self.pump.end()
     }
 
     /// The number of items that were sent, and of which it isn't known that they were received.
@@ -400,7 +398,8 @@ pub struct Receiver<T> {
     pump: Pump,
 }
 
-/// Waits up to 0.2 seconds until the sender knows what was received.
+/// Ends the lane at this side, also for clones of the channel's receiver. Waits up to 0.2 seconds until
+/// the sender knows what was received.
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
         self.pump.drop_receiver(&self.behind);
@@ -418,12 +417,12 @@ impl<T> Deref for Receiver<T> {
 impl<T> Receiver<T> {
     /// Why the calls say that the lane is disconnected. `None` as long as they don't.
     pub fn end(&self) -> Option<End> {
-        self.pump.end().map(|(_, end)| end)
+        self.pump.end()
     }
 
     /// Confirms all items that this handle and its clones have given until now, in a lane that is
-    /// [`confirmed`](Lane::confirmed). What several threads take must be done by all of them. The
-    /// sender hears of it within 25 ms.
+    /// [`confirmed`](Lane::confirmed): also those that another thread is still at. The sender hears of
+    /// it within 25 ms.
     pub fn confirm(&self) {
         self.pump.confirm(&self.behind);
     }

@@ -1,6 +1,7 @@
 //! The threads that move items between the channel of a handle and the engine.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
@@ -64,8 +65,8 @@ struct Given {
 struct Known {
     /// Other ends that are there.
     others: usize,
-    /// When the thread has ended: the items that were not received, and why.
-    end: Option<(u64, End)>,
+    /// Why the channel has ended.
+    end: Option<End>,
     /// The thread is over.
     is_over: bool,
 }
@@ -111,8 +112,8 @@ impl Pump {
         Ok(Self { shared, events: tx })
     }
 
-    /// Why the thread has ended, and the items that were not received.
-    pub(crate) fn end(&self) -> Option<(u64, End)> {
+    /// Why the channel has ended.
+    pub(crate) fn end(&self) -> Option<End> {
         self.shared.known.lock().expect("no thread panics with it").end.clone()
     }
 
@@ -136,9 +137,13 @@ impl Pump {
     /// The program drops its receiver. Waits a moment for the last packets, since the program may end
     /// at once: the sender else doesn't know what was received.
     pub(crate) fn drop_receiver<T>(&self, channel: &channel::Receiver<T>) {
-        let mut given = self.shared.given.lock().expect("no thread panics with it");
-        given.at_drop = Some(given.items - channel.len() as u64);
+        let mut given = self.shared.given.lock().unwrap_or_else(PoisonError::into_inner);
+        // Clones get nothing that other receivers get, too.
+        channel.close();
+        let left: Vec<T> = channel.try_iter().collect();
+        given.at_drop = Some(given.items - left.len() as u64);
         drop(given);
+        drop(left);
         let _ = self.events.send(Event::Dropped);
         self.wait(LAST_WORDS, |known| known.is_over);
     }
@@ -161,16 +166,13 @@ impl Pump {
     }
 }
 
-/// Says that the thread has ended, if it panics.
+/// Says that the thread is over, also if it panics.
 struct Guard(Arc<Shared>);
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // A poisoned lock: what it holds is whole, or this panic's.
-        let mut known = self.0.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let untaken = self.0.untaken.load(Ordering::SeqCst);
-        known.end.get_or_insert((untaken, End::Engine("the lane's thread has panicked".into())));
-        known.is_over = true;
+        // A poisoned lock: what it holds is whole.
+        self.0.known.lock().unwrap_or_else(PoisonError::into_inner).is_over = true;
         self.0.changed.notify_all();
     }
 }
@@ -187,10 +189,11 @@ impl Running {
     }
 
     /// Ends the channel, which `close` does and returns the items that are left, and says why.
-    fn ended(&self, end: End, close: impl FnOnce() -> u64) {
+    fn ended(&self, end: End, close: impl FnOnce()) {
         // A call that finds the channel closed asks why, and waits here.
         let mut known = self.shared.known.lock().expect("no thread panics with it");
-        (known.others, known.end) = (0, Some((close(), end)));
+        close();
+        (known.others, known.end) = (0, Some(end));
         self.shared.changed.notify_all();
     }
 
@@ -225,21 +228,25 @@ impl Running {
 
 /// Moves items from a program to its receivers.
 pub(crate) fn send<T>(pump: &mut Running, mut outbox: impl Fill<T>, front: &channel::Receiver<T>) {
-    let end = loop {
+    let work = || loop {
         match send_once(pump, &mut outbox, front) {
             Ok(has_room) => wait_to_send(pump, outbox.state(), has_room, front),
-            Err(end) => break end,
+            Err(end) => return end,
         }
     };
+    let end = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        // What the codec was at is counted, and not in the state.
+        End::Engine("the lane's thread has panicked".into())
+    });
+    if !matches!(end, End::Engine(_)) {
+        pump.shared.untaken.store(outbox.untaken(), Ordering::SeqCst);
+    }
     if end == End::Closed {
         for farewell in outbox.state().farewells() {
             let _ = pump.send(&farewell);
         }
     }
-    pump.ended(end, || {
-        front.close();
-        outbox.untaken() + front.len() as u64
-    });
+    pump.ended(end, || front.close());
 }
 
 /// Returns whether there is room for more items.
@@ -303,11 +310,17 @@ pub(crate) fn receive<T, C: Codec<T>>(
     behind: channel::Sender<T>,
     is_confirmed: bool,
 ) {
-    let (waiting, next, is_dropped) = (VecDeque::new(), None, false);
-    let mut inbox = Inbox { behind, is_confirmed, waiting, next, is_dropped };
-    let end = loop {
+    let mut inbox = Inbox {
+        behind,
+        is_confirmed,
+        waiting: VecDeque::new(),
+        next: None,
+        is_dropped: false,
+        has_ended: false,
+    };
+    let work = || loop {
         if let Err(end) = receive_once::<T, C>(pump, &mut state, &mut inbox) {
-            break end;
+            return end;
         }
         let mut time = state.next_time();
         if !inbox.waiting.is_empty() || state.is_short() {
@@ -317,6 +330,8 @@ pub(crate) fn receive<T, C: Codec<T>>(
         }
         inbox.next = pump.events.recv_deadline(pump.until(time)).ok();
     };
+    let panicked = |_| End::Engine("the lane's thread has panicked".into());
+    let end = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(panicked);
     let Inbox { behind, waiting, is_dropped, .. } = inbox;
     let must_answer = end == End::Closed;
     if !must_answer {
@@ -326,10 +341,7 @@ pub(crate) fn receive<T, C: Codec<T>>(
         // The program gets what came before the end.
         let _ = behind.send_all(waiting);
     }
-    pump.ended(end, || {
-        drop(behind);
-        0
-    });
+    pump.ended(end, || drop(behind));
     if must_answer {
         answer(pump, &mut state);
     }
@@ -337,11 +349,14 @@ pub(crate) fn receive<T, C: Codec<T>>(
 
 /// The last status may have been lost: the sender gets it as long as it asks.
 fn answer(pump: &mut Running, state: &mut impl Receive) {
+    if !state.is_over() && !state.has_sender() {
+        return;
+    }
     let mut until = pump.now() + state.times().patience;
     while let Ok(event) = pump.events.recv_deadline(pump.until(until)) {
         match event {
             Event::Packet(Packet::Data(data)) if state.knows(data.sender) => {
-                if data.is_farewell() {
+                if data.is_farewell() && state.has_one_sender() {
                     return;
                 }
                 state.on_packet(Packet::Data(data), pump.now());
@@ -369,6 +384,8 @@ struct Inbox<T> {
     /// What has woken the thread.
     next: Option<Event>,
     is_dropped: bool,
+    /// The channel is closed, since nothing more will come.
+    has_ended: bool,
 }
 
 impl<T> Inbox<T> {
@@ -407,9 +424,10 @@ impl<T> Inbox<T> {
         // Only this thread fills the channel, so that no send waits.
         let room = self.behind.capacity().unwrap_or_default().saturating_sub(self.behind.len());
         let count = room.min(self.waiting.len());
-        if self.behind.send_all(self.waiting.drain(..count)).is_ok() {
-            given.items += count as u64;
-        }
+        let mut tried = 0;
+        let items = self.waiting.drain(..count).inspect(|_| tried += 1);
+        let is_open = self.behind.send_all(items).is_ok();
+        given.items += tried - u64::from(!is_open);
         let taken = given.at_drop.unwrap_or_else(|| given.items - self.behind.len() as u64);
         if self.is_confirmed { given.confirmed } else { taken }
     }
@@ -425,12 +443,13 @@ fn receive_once<T, C: Codec<T>>(
     }
     pump.shared.lost.store(state.lost(), Ordering::SeqCst);
     let taken = inbox.flush(&pump.shared.given);
-    inbox.is_dropped |= inbox.behind.is_disconnected();
-    // Without the handle, what the channel has dropped counts as taken by its length.
-    let is_known = pump.shared.given.lock().expect("no thread panics with it").at_drop.is_some();
-    if !inbox.is_dropped || is_known || inbox.is_confirmed {
-        state.on_taken(taken);
+    inbox.is_dropped |= !inbox.has_ended && inbox.behind.is_disconnected();
+    if inbox.is_confirmed && !inbox.has_ended && inbox.waiting.is_empty() && state.has_all() {
+        // The program sees the end, and can confirm the last items.
+        inbox.has_ended = true;
+        inbox.behind.close();
     }
+    state.on_taken(taken);
     if inbox.is_dropped {
         state.close();
     }

@@ -252,6 +252,13 @@ fn large_items_need_no_large_room() {
         assert_eq!(rx.recv_timeout(10 * SECOND).unwrap().len(), len);
         rx.confirm();
     }
+    // Together they are too large for a message.
+    let lens = [200_000, 900_000, 100, 1_000_000, 250_000, 1_040_000];
+    lens.iter().for_each(|&len| tx.send_timeout(vec![2; len], 10 * SECOND).unwrap());
+    for len in lens {
+        assert_eq!(rx.recv_timeout(10 * SECOND).unwrap().len(), len);
+        rx.confirm();
+    }
     tx.send(vec![1; 1 << 20]).unwrap();
     let unconfirmed = tx.finish(10 * SECOND).unwrap_err();
     assert!(unconfirmed.to_string().contains("max_payload"), "{unconfirmed}");

@@ -292,6 +292,8 @@ fn faults_of_a_codec_end_the_lane_and_say_why() {
         thread::yield_now();
     }
     assert!(matches!(tx.end(), Some(End::Engine(reason)) if reason.contains("panicked")));
+    assert!(tx.send(1).is_err()); // and doesn't wait
+    assert!(tx.finish(SECOND).is_err());
 }
 
 #[cfg(feature = "serde")]
@@ -386,4 +388,24 @@ fn a_node_may_connect_before_the_other_one_listens() {
     let here = Node::listen(&address).unwrap();
     let rx = here.lane::<u64>("early").receiver().unwrap();
     assert_eq!(rx.recv_timeout(5 * SECOND), Ok(1));
+}
+
+#[test]
+fn a_program_that_confirms_in_batches_sees_the_end() {
+    let (here, there) = nodes();
+    let rx = here.lane::<u64>("batches").confirmed().receiver().unwrap();
+    let tx = there.lane::<u64>("batches").sender().unwrap();
+    let sends = thread::spawn(move || {
+        (0..250).for_each(|n| tx.send(n).unwrap());
+        tx.finish(10 * SECOND)
+    });
+    let mut items = 0;
+    for _ in rx.iter() {
+        items += 1;
+        if items % 100 == 0 {
+            rx.confirm();
+        }
+    }
+    rx.confirm(); // the rest
+    assert_eq!((items, sends.join().unwrap()), (250, Ok(())));
 }

@@ -153,7 +153,7 @@ fn a_broadcast_without_receivers_waits() {
     let rx = lane(&here, "nobody").receiver().unwrap();
     assert!(rx.iter().take(sent as usize).eq(0..sent));
     drop(rx);
-    assert!(tx.finish(SECOND / 4).is_err());
+    assert_eq!(tx.finish(SECOND / 4), Ok(())); // all were taken
 }
 
 #[test]

@@ -58,8 +58,8 @@ impl<T> Deref for Receiver<T> {
 }
 
 impl<T> Receiver<T> {
-    /// Confirms all items that this handle and its clones have given until now: they don't come again. The
-    /// server hears it at most 25 ms later. What several threads take must be done by all of them.
+    /// Confirms all items that this handle and its clones have given until now, also those that another
+    /// thread is still at: they don't come again. The server hears it within about 25 ms.
     pub fn confirm(&self) {
         let mut known = self.shared.status.lock();
         known.0.confirmed = known.0.given - self.behind.len() as u64;
@@ -143,12 +143,16 @@ pub(super) async fn open<T: Send + 'static, C: Codec<T>>(
 ) -> Result<Receiver<T>, OpenError> {
     let (names, items, positions) = lane.open().await?;
     let context = lane.store.context.clone();
-    let last_sequence = items.cached_info().state.last_sequence;
     let positions = Positions::new(items.clone(), positions, names.clone(), lane.room);
     let mut last = take_over(&context, &positions, &names, name, lane.gives_up_after).await?;
-    if last.head.first > last_sequence {
+    if last.head.first > answered(items.get_info()).await?.state.last_sequence {
         // The lane was deleted and made again, but for the position.
-        (last.head.first, last.head.count) = (0, 0);
+        let head = Head { first: 0, count: 0, ..last.head };
+        let (subject, expected) = (names.position(name), Some(last.sequence));
+        match outcome(publish(&context, subject, expected, head.with(&[])).await).await {
+            Outcome::Stored(sequence) => last = Last { sequence, head },
+            _ => return Err(OpenError::Engine("the server doesn't store positions".into())),
+        }
     }
     let (behind, rx) = channel::bounded(lane.window);
     let shared = Arc::<Shared>::default();

@@ -29,6 +29,8 @@ use crate::pump;
 
 /// Bytes of items in a message, and one item more.
 const MESSAGE: usize = 256 << 10;
+/// Bytes of a message besides its items.
+const BESIDES: usize = 256;
 /// Most items of a message: they may have no bytes.
 const MOST: u32 = 1 << 20;
 /// The time after which a message is sent again for which there was no room, or no server.
@@ -106,6 +108,7 @@ pub(super) async fn open<T: Send + 'static, C: Codec<T>>(
         subject: names.sender(name),
         connections: lane.store.connections.clone(),
         gives_up_after: lane.gives_up_after,
+        largest: lane.store.largest_message().saturating_sub(BESIDES),
         state: Publishing::new(state),
         front,
         status: status.clone(),
@@ -175,6 +178,8 @@ struct Pump<T> {
     subject: String,
     connections: watch::Receiver<u64>,
     gives_up_after: Duration,
+    /// Bytes of items that a message may have.
+    largest: usize,
     state: Publishing,
     front: channel::Receiver<T>,
     status: Arc<Status<u64>>,
@@ -207,6 +212,9 @@ impl<T: Send + 'static> Pump<T> {
                 self.note();
             }
             while self.state.has_place() {
+                if self.state.unstored() == 0 && next.is_none() {
+                    stored = Instant::now();
+                }
                 if !self.state.has_waiting() && !self.fill::<C>(&mut next, &mut has_ended) {
                     break;
                 }
@@ -275,7 +283,14 @@ impl<T: Send + 'static> Pump<T> {
             match self.front.try_recv() {
                 Ok(item) => {
                     known.0 += 1; // before the codec, which may panic
+                    let before = items.len();
                     put::<T, C>(&item, &mut items);
+                    if items.len() > self.largest && count > 0 {
+                        // The server takes only smaller messages.
+                        self.state.push(&items[..before], count);
+                        items.drain(..before);
+                        count = 0;
+                    }
                 }
                 Err(TryRecvError::Disconnected) => {
                     *has_ended = true;

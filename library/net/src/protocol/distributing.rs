@@ -246,6 +246,9 @@ impl Distributing {
             return false;
         }
         let binding = self.bindings.swap_remove(index);
+        if binding.state.is_closed() {
+            self.replies.extend(binding.state.farewells()); // it waits for that
+        }
         if self.bindings.is_empty() {
             self.seek = Search::from(now, self.times);
         }

@@ -72,7 +72,8 @@ pub(crate) trait Deliver {
     /// Whether another sender has this one's place, and lives.
     fn is_refused(&self) -> bool;
 
-    /// Last packets to receivers, so that they need not wait for questions. They may get lost.
+    /// Last packets to receivers that have all or are closed, so that they need not wait for questions.
+    /// They may get lost.
     fn farewells(&self) -> Vec<Packet>;
 }
 
@@ -95,6 +96,12 @@ pub(crate) trait Receive {
 
     /// Whether all that will ever come has been taken, and the sender was told so.
     fn is_over(&self) -> bool;
+
+    /// Whether all that will ever come has been delivered.
+    fn has_all(&self) -> bool;
+
+    /// Whether no other sender has to be told anything.
+    fn has_one_sender(&self) -> bool;
 
     /// Whether a sender is there.
     fn has_sender(&self) -> bool;

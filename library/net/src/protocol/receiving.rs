@@ -286,6 +286,8 @@ impl Receive for Receiving {
         match packet {
             Packet::Seek { terms, .. } if terms != self.terms => self.differs(now),
             Packet::Seek { sender, .. } => self.sought(sender, now),
+            // It says nothing new.
+            Packet::Data(data) if data.is_farewell() => {}
             Packet::Data(data) if data.receiver == self.id => return self.on_data(data, now),
             Packet::Refused { to } if to == self.id => {
                 self.refusals = Refusals::and(self.refusals, now, self.times);
@@ -322,6 +324,14 @@ impl Receive for Receiving {
         self.sender
             .as_ref()
             .is_some_and(|sender| sender.is_gone && sender.end == Some(sender.told.taken))
+    }
+
+    fn has_all(&self) -> bool {
+        self.sender.as_ref().is_some_and(|sender| sender.end == Some(sender.expected))
+    }
+
+    fn has_one_sender(&self) -> bool {
+        true
     }
 
     fn has_sender(&self) -> bool {

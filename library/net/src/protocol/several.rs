@@ -127,6 +127,7 @@ impl Several {
 impl Receive for Several {
     fn on_packet(&mut self, packet: Packet, now: Duration) -> Option<(Data, u32)> {
         let id = match &packet {
+            Packet::Data(data) if data.is_farewell() => return None,
             Packet::Data(data) if data.terms == self.terms && data.receiver == self.id => {
                 data.sender
             }
@@ -192,6 +193,14 @@ impl Receive for Several {
     /// The next sender may come.
     fn is_over(&self) -> bool {
         false
+    }
+
+    fn has_all(&self) -> bool {
+        false
+    }
+
+    fn has_one_sender(&self) -> bool {
+        self.senders.len() == 1
     }
 
     fn has_sender(&self) -> bool {
