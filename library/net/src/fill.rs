@@ -99,7 +99,7 @@ impl<T, C: Codec<T>> Fill<T> for ToOne<T, C> {
     ) -> Result<bool, Malformed> {
         if self.state.room() > 0 && !self.state.has_ended() {
             let most = self.state.room().min(front.len().max(1) as u64);
-            // Before they leave the channel: for a moment they count twice, and never not at all.
+            // Before they leave the channel: meanwhile they count twice, so that no item is left out.
             untaken.store(self.state.untaken() + most, Ordering::SeqCst);
             match self.pack(front, most as usize) {
                 (_, 0) if front.is_disconnected() && front.is_empty() => self.state.end(),

@@ -385,7 +385,7 @@ impl<T, S> Sender<T, S> {
         self.wait_for_receivers(1, timeout)
     }
 
-    /// Waits until so many receivers are there. Returns whether they are.
+    /// Waits until `number` receivers are there. Returns whether they are.
     pub fn wait_for_receivers(&self, number: usize, timeout: Duration) -> bool {
         self.pump.wait_for_others(number, timeout)
     }

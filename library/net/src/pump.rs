@@ -153,7 +153,7 @@ impl Pump {
         self.wait(timeout, |known| known.end.is_some());
     }
 
-    /// Waits for other ends. Returns whether so many are there.
+    /// Waits until `number` other ends are there. Returns whether they are.
     pub(crate) fn wait_for_others(&self, number: usize, timeout: Duration) -> bool {
         self.wait(timeout, |known| known.others >= number || known.end.is_some());
         self.shared.known.lock().expect("no thread panics with it").others >= number
@@ -188,7 +188,7 @@ impl Running {
         self.began.elapsed()
     }
 
-    /// Ends the channel, which `close` does and returns the items that are left, and says why.
+    /// Ends the channel, which `close` does, and says why.
     fn ended(&self, end: End, close: impl FnOnce()) {
         // A call that finds the channel closed asks why, and waits here.
         let mut known = self.shared.known.lock().expect("no thread panics with it");

@@ -8,10 +8,12 @@ use std::time::{Duration, Instant};
 
 use corelane_net::durable::Store;
 
-use processes::{Process, Random, say};
+use processes::{Process, say};
+use random::Random;
 use server::Server;
 
 mod processes;
+mod random;
 mod server;
 
 const MILLISECOND: Duration = Duration::from_millis(1);

@@ -8,14 +8,16 @@
 //! Receivers that share are killed, too: each item comes to one of them.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use corelane_net::Node;
+
+use processes::{Process, say};
+use random::Random;
+
+mod processes;
+mod random;
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 const PATIENCE: Duration = Duration::from_millis(300);
@@ -56,57 +58,6 @@ fn receive(node: &Node) {
     rx.iter().for_each(say);
 }
 
-fn say(number: u64) {
-    let mut out = std::io::stdout().lock();
-    // The parent may have gone.
-    if writeln!(out, "{number}").and_then(|()| out.flush()).is_err() {
-        std::process::exit(0);
-    }
-}
-
-/// A process, and what it says.
-struct Process {
-    child: Child,
-    said: Receiver<u64>,
-}
-
-impl Process {
-    fn start(arguments: &[&str]) -> Self {
-        let program = std::env::current_exe().unwrap();
-        let mut child =
-            Command::new(program).args(arguments).stdout(Stdio::piped()).spawn().unwrap();
-        let out = BufReader::new(child.stdout.take().unwrap());
-        let (tx, said) = channel();
-        thread::spawn(move || {
-            for line in out.lines().map_while(Result::ok) {
-                let Ok(number) = line.parse() else { break }; // the last line, in part
-                let _ = tx.send(number);
-            }
-        });
-        Self { child, said }
-    }
-
-    /// Kills it. Returns what it has said since it was asked last.
-    fn kill(&mut self) -> Vec<u64> {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-        self.said.iter().collect()
-    }
-
-    /// Waits for its end. Returns as above.
-    fn end(&mut self) -> Vec<u64> {
-        self.child.wait().unwrap();
-        self.said.iter().collect()
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 /// What the receivers have taken.
 struct History {
     /// Where the items of the sender that lives begin, and what comes next.
@@ -134,18 +85,6 @@ impl History {
 /// An address of this machine that nothing listens at.
 fn free() -> String {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
-}
-
-/// A generator of numbers.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % n
-    }
 }
 
 fn kill_some_that_share(kills: u64) {

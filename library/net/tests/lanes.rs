@@ -1,24 +1,15 @@
 //! Lanes between two nodes of this process.
 
-use std::net::TcpListener;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use corelane_net::{Codec, End, Malformed, Node, OpenError};
 
+use nodes::{address, nodes};
+
+mod nodes;
+
 const SECOND: Duration = Duration::from_secs(1);
-
-/// An address of this machine that nothing listens at.
-fn address() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
-    listener.local_addr().expect("it is bound").to_string()
-}
-
-fn nodes() -> (Node, Node) {
-    let address = address();
-    let here = Node::listen(&address).expect("nothing listens there");
-    (here, Node::connect(&address).expect("it is an address"))
-}
 
 #[test]
 fn items_come_in_order_and_the_end_is_told() {

@@ -10,6 +10,10 @@ use std::time::Duration;
 
 use corelane_net::Node;
 
+use random::Random;
+
+mod random;
+
 const MILLISECOND: Duration = Duration::from_millis(1);
 
 /// Passes bytes on, unless it is told not to.
@@ -66,18 +70,6 @@ impl Proxy {
         for stream in self.streams.lock().unwrap().drain(..) {
             let _ = stream.shutdown(how);
         }
-    }
-}
-
-/// A generator of numbers.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % n
     }
 }
 

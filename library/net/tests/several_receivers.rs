@@ -10,20 +10,12 @@ use std::time::{Duration, Instant};
 
 use corelane_net::{End, Lane, Node, Receiver, Sender};
 
+use nodes::{address, nodes};
+
+mod nodes;
+
 const SECOND: Duration = Duration::from_secs(1);
 const MILLISECOND: Duration = Duration::from_millis(1);
-
-/// An address of this machine that nothing listens at.
-fn address() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
-    listener.local_addr().expect("it is bound").to_string()
-}
-
-fn nodes() -> (Node, Node) {
-    let address = address();
-    let here = Node::listen(&address).expect("nothing listens there");
-    (here, Node::connect(&address).expect("it is an address"))
-}
 
 /// A lane whose ends are soon taken for dead.
 fn lane(node: &Node, name: &str) -> Lane<u64> {

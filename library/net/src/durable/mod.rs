@@ -36,7 +36,7 @@
 //! | the sender dies | what isn't stored is lost. The next program of the same name begins behind what is stored: [`Sender::stored`] is the number of items |
 //! | the receiver dies | the next program of the same name gets what wasn't confirmed: [`Receiver::confirm`]. Items that were taken and not confirmed come again |
 //! | several senders | each has a name of its own. Items come in the order in which they were stored |
-//! | several receivers | each has a name of its own, and gets all items from the time when the name is first used; the first one gets all that are there |
+//! | several receivers | each has a name of its own, and gets all items. A new name begins with those that another receiver has not confirmed, the first name with all that are there |
 //! | two programs of one name | the later one takes the name over. The earlier one's calls say that the lane is disconnected: [`End::Taken`](crate::End::Taken) |
 //! | room | items that some receiver has not confirmed, up to [`room`](Lane::room) bytes. Then sends wait |
 //! | memory | [`window`](Lane::window) items, at each end |
@@ -53,14 +53,7 @@ mod simulated;
 mod status;
 mod store;
 
-use std::fmt;
-
 pub use lane::Lane;
 pub use receiver::Receiver;
 pub use sender::Sender;
 pub use store::{Connect, Store};
-
-/// What the engine says, in one line.
-fn engine_error(error: impl fmt::Display) -> String {
-    error.to_string().replace('\n', " ")
-}

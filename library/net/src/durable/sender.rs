@@ -205,7 +205,7 @@ impl<T: Send + 'static> Pump<T> {
                 match look(&self.items, &self.subject).await {
                     Ok(last) if self.state.looked(last).is_err() => return End::Taken,
                     Ok(_) if self.state.unstored() < before => stored = Instant::now(),
-                    // A server that answers, and stores nothing, isn't one for ever.
+                    // The server answers, but stores nothing.
                     _ if stored.elapsed() > self.gives_up_after => return End::Silent,
                     _ => sleep(AGAIN).await,
                 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use super::message::Head;
 use super::publishing::{Last, Outcome, Publication, Publishing};
+use crate::protocol::simulated::Random;
 
 /// A mistake that the simulation must find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,17 +16,6 @@ enum Mistake {
     TakesOverAtOnce,
     /// Three messages are under way.
     ThreeUnderWay,
-}
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % n
-    }
 }
 
 /// A message that may be stored, and a sender that waits for the answer.
@@ -184,7 +174,7 @@ impl World {
 /// Returns the number of items that were stored.
 fn run(seed: u64, mistake: Mistake) -> Result<usize, String> {
     let mut world = World {
-        random: Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1),
+        random: Random(seed),
         mistake,
         server: Server { sequence: 0, last: [None; 2], items: [vec![], vec![]] },
         senders: BTreeMap::new(),

@@ -13,7 +13,7 @@ use async_nats::{ConnectError, ConnectOptions};
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
-use super::{Lane, engine_error};
+use super::Lane;
 use crate::codec::{Codec, Plain, Records};
 use crate::error::OpenError;
 use crate::node::Tls;
@@ -232,7 +232,7 @@ pub(super) async fn answered<R, E: fmt::Display>(
     }
 }
 
-/// What a failed request says.
+/// What a failed request says, in one line.
 pub(super) fn failed(error: impl fmt::Display) -> OpenError {
-    OpenError::Engine(engine_error(error))
+    OpenError::Engine(error.to_string().replace('\n', " "))
 }

@@ -113,17 +113,17 @@ impl Distributing {
         self.distribution
     }
 
-    /// The receivers of the next items, of which so many are there, and how many they get. `None` if there is
-    /// no room.
+    /// The receivers of the next items, and how many of the `available` ones they get. `None` if there
+    /// is no room.
     pub(crate) fn next_target(&self, available: u64) -> Option<(Target, u64)> {
         let (target, most) = match self.distribution {
             Distribution::Broadcast => {
-                (Target::All, self.confirmed().map(|(_, binding)| binding.state.credit()).min()?)
+                (Target::All, self.ready().map(|(_, binding)| binding.state.credit()).min()?)
             }
             _ => {
                 // Of those with the same room, the one that had nothing for longest.
                 let (index, best) = self
-                    .confirmed()
+                    .ready()
                     .max_by_key(|(_, binding)| (binding.state.credit(), Reverse(binding.given)))?;
                 let most = best.state.credit();
                 // A part of them, so that all receivers are done at about the same time: guided
@@ -144,7 +144,7 @@ impl Distributing {
                 self.bindings[index].state.push(items, count);
             }
             Target::All => {
-                for binding in self.bindings.iter_mut().filter(|one| one.state.is_confirmed()) {
+                for binding in self.bindings.iter_mut().filter(|one| one.state.is_ready()) {
                     binding.state.push(items.clone(), count);
                 }
             }
@@ -154,21 +154,21 @@ impl Distributing {
     /// Gives newcomers their keys, when nothing is out any more: an item must not overtake an earlier
     /// one of its key. Returns whether items may be given out.
     pub(crate) fn settle(&mut self) -> bool {
-        let is_new = |binding: &Binding| binding.state.is_confirmed() && !binding.has_keys;
+        let is_new = |binding: &Binding| binding.state.is_ready() && !binding.has_keys;
         let has_new = self.bindings.iter().any(is_new);
         let may_change = self.out() == 0;
         #[cfg(test)]
         let may_change = may_change || self.is_hasty;
         if has_new && may_change {
-            self.bindings.iter_mut().for_each(|one| one.has_keys = one.state.is_confirmed());
+            self.bindings.iter_mut().for_each(|one| one.has_keys = one.state.is_ready());
             return true;
         }
         !has_new && self.bindings.iter().any(|binding| binding.has_keys)
     }
 
     /// The receiver that has a key: by rendezvous hashing (Thaler and Ravishankar, 1998). When one
-    /// goes, only its keys get another one, so that nothing need be waited for: what it had not taken
-    /// is given out before newer items.
+    /// goes, only its keys get another one, so that no wait is needed: what it had not taken is
+    /// given out before newer items.
     pub(crate) fn owner(&self, key: u64) -> Option<usize> {
         let owners = self.bindings.iter().enumerate().filter(|(_, binding)| binding.has_keys);
         let owner = owners.max_by_key(|(_, binding)| mix(key ^ mix(binding.receiver)));
@@ -186,8 +186,8 @@ impl Distributing {
     }
 
     /// Receivers that have answered.
-    fn confirmed(&self) -> impl Iterator<Item = (usize, &Binding)> {
-        self.bindings.iter().enumerate().filter(|(_, binding)| binding.state.is_confirmed())
+    fn ready(&self) -> impl Iterator<Item = (usize, &Binding)> {
+        self.bindings.iter().enumerate().filter(|(_, binding)| binding.state.is_ready())
     }
 
     /// Items that are given out and not known to be taken, by one receiver or all.
@@ -203,7 +203,7 @@ impl Distributing {
         let offer = Packet::Offer { receiver, terms: self.terms };
         let is_end_known = self.bindings.iter().any(|binding| binding.state.is_over());
         match self.bindings.iter_mut().find(|binding| binding.receiver == receiver) {
-            // It has lost sight of this sender, or can have several.
+            // Its sender was silent for too long, or it can have several.
             Some(binding) if !binding.state.is_over() => binding.state.on_packet(offer, now),
             None if !is_end_known => self.bind(receiver, now),
             // A newcomer waits for the next sender: this one would go on as long as they come.
@@ -352,7 +352,7 @@ impl Deliver for Distributing {
     }
 
     fn receivers(&self) -> usize {
-        self.confirmed().count()
+        self.ready().count()
     }
 
     fn has_differed(&self) -> bool {

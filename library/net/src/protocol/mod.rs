@@ -29,7 +29,7 @@ mod receiving;
 mod sending;
 mod several;
 #[cfg(test)]
-mod simulated;
+pub(crate) mod simulated;
 
 use std::time::Duration;
 

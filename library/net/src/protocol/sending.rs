@@ -135,8 +135,8 @@ impl Sending {
         self.next
     }
 
-    /// Whether the receiver has answered since it is bound.
-    pub(super) fn is_confirmed(&self) -> bool {
+    /// Whether the receiver has answered since it is bound, and so has told its room.
+    pub(super) fn is_ready(&self) -> bool {
         self.limit.is_some()
     }
 
@@ -236,13 +236,9 @@ impl Sending {
         waits.then_some(self.answered)
     }
 
-    /// The next items, if there are any, for the receiver.
-    fn data(&mut self, receiver: Id, now: Duration) -> Packet {
-        self.told = now.max(Duration::from_nanos(1));
-        if self.expected == self.sent {
-            self.answered = now;
-        }
-        let mut data = Data {
+    /// A packet without items, which asks.
+    fn empty(&self, receiver: Id) -> Data {
+        Data {
             sender: self.id,
             receiver,
             terms: self.terms,
@@ -253,7 +249,16 @@ impl Sending {
             is_last: false,
             asks: true,
             items: Bytes::new(),
-        };
+        }
+    }
+
+    /// The next items, if there are any, for the receiver.
+    fn data(&mut self, receiver: Id, now: Duration) -> Packet {
+        self.told = now.max(Duration::from_nanos(1));
+        if self.expected == self.sent {
+            self.answered = now;
+        }
+        let mut data = self.empty(receiver);
         if self.may_send() {
             let index = self.batches.partition_point(|batch| batch.end() <= self.sent);
             let batch = &self.batches[index];
@@ -366,18 +371,7 @@ impl Deliver for Sending {
 
     fn farewells(&self) -> Vec<Packet> {
         let farewell = |receiver: Other| {
-            Packet::Data(Data {
-                sender: self.id,
-                receiver: receiver.id,
-                terms: self.terms,
-                window: self.window,
-                base: self.base,
-                first: self.sent,
-                count: 0,
-                is_last: true,
-                asks: false,
-                items: Bytes::new(),
-            })
+            Packet::Data(Data { is_last: true, asks: false, ..self.empty(receiver.id) })
         };
         self.receiver.map(farewell).into_iter().collect()
     }

@@ -20,7 +20,7 @@ const MILLISECOND: Duration = Duration::from_millis(1);
 const LONGEST: Duration = Duration::from_millis(900);
 
 /// A generator of numbers.
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
@@ -31,7 +31,7 @@ impl Random {
         z ^ z >> 31
     }
 
-    fn below(&mut self, n: u64) -> u64 {
+    pub(crate) fn below(&mut self, n: u64) -> u64 {
         self.next() % n
     }
 

@@ -51,7 +51,7 @@ struct Receiver {
     taken: u64,
     /// What comes next of each sender.
     next: BTreeMap<Id, u64>,
-    /// What was sent to it, and what of that came.
+    /// The items that its sender has sent, and those that have come.
     sent: BTreeSet<(Id, u64)>,
     came: BTreeSet<(Id, u64)>,
     /// Since when it only answers.

@@ -15,7 +15,7 @@ use crate::schedule::arrivals;
 
 /// Time for the sender to get ready.
 const LEAD: u64 = 1_000_000;
-/// A sender stops when it is late by so many times the measured time.
+/// A sender stops when its delay is more than the measured time, multiplied by this.
 const LATEST: u64 = 2;
 
 impl Cell {

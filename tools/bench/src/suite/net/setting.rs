@@ -199,7 +199,7 @@ impl Suite for NetSetting {
             }
             Test::Latency => {
                 "From the time at which an item should be sent until the receiving program has it; \
-                 medians. items/s, load: at how many items per second, and why at so many: compare \
+                 medians. items/s, load: the items per second, and what they were chosen by: compare \
                  rows of one load only. lost: items that did not come, where that is allowed."
             }
             _ => {

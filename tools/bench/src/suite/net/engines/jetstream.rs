@@ -16,7 +16,7 @@ use crate::suite::net::ends::End;
 use crate::suite::net::record;
 
 const SUBJECT: &str = "bench";
-/// Bytes of a message, if so many wait.
+/// Most bytes of items that wait and are gathered into a message.
 const MESSAGE: usize = 64 << 10;
 /// Most messages of which it isn't known whether they are stored.
 const UNDER_WAY: usize = 256;

@@ -7,7 +7,7 @@ use super::{Rx, Tx, Way, text};
 use crate::suite::net::ends::End;
 use crate::suite::net::record;
 
-/// Bytes of a write, if so many wait.
+/// Most bytes of items that wait and are gathered into a write.
 const WRITE: usize = 64 << 10;
 /// Bytes of a read.
 const READ: usize = 256 << 10;
