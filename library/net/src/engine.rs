@@ -4,7 +4,6 @@
 //! protocol does about that is in [`protocol`](crate::protocol).
 
 use std::collections::HashMap;
-use std::fs::File;
 
 use bytes::Bytes;
 use corelane::channel;
@@ -37,7 +36,8 @@ impl Engine {
         let protocol = if tls.is_some() { "tls" } else { "tcp" };
         let mut settings = settings(&format!("{protocol}/{address}"), listens);
         if let Some(tls) = tls {
-            settings.extend(certificates(tls)?);
+            tls.check()?;
+            settings.extend(certificates(tls));
         }
         let mut config = zenoh::Config::default();
         for (key, value) in settings {
@@ -124,7 +124,7 @@ fn settings(endpoint: &str, listens: bool) -> Vec<(String, String)> {
 }
 
 /// The engine's settings for certificates, which both nodes show.
-fn certificates(tls: &Tls) -> Result<Vec<(String, String)>, OpenError> {
+fn certificates(tls: &Tls) -> Vec<(String, String)> {
     let mut settings = Vec::new();
     let mut set = |key: &str, value: String| {
         settings.push((format!("transport/link/tls/{key}"), value));
@@ -136,14 +136,11 @@ fn certificates(tls: &Tls) -> Result<Vec<(String, String)>, OpenError> {
         ("listen_private_key", &tls.key),
         ("connect_private_key", &tls.key),
     ] {
-        // The engine would say it only when it connects.
-        File::open(file)
-            .map_err(|error| OpenError::Engine(format!("{}: {error}", file.display())))?;
         set(key, format!("{:?}", file.display().to_string()));
     }
     set("enable_mtls", "true".into());
     set("verify_name_on_connect", "true".into());
-    Ok(settings)
+    settings
 }
 
 /// Times between attempts to connect, in milliseconds.

@@ -25,6 +25,13 @@ pub enum OpenError {
         /// What it does, or why that isn't known.
         reason: String,
     },
+    /// A server demands TLS or has none, or one end refuses the other end's certificate.
+    Certificates {
+        /// The server.
+        address: String,
+        /// What the engine says.
+        reason: String,
+    },
     /// The lane has items of another type.
     Differs,
     /// What the engine says.
@@ -46,6 +53,11 @@ impl fmt::Display for OpenError {
                 f,
                 "{address} may lose what it acknowledges: {reason}: set sync_interval: always in jetstream, \
                  and http, or connect with unsynced()"
+            ),
+            Self::Certificates { address, reason } => write!(
+                f,
+                "{address}: {reason}: both ends need TLS, and certificates of one authority with their keys: \
+                 connect with tls() (feature tls)"
             ),
             Self::Differs => {
                 f.write_str("the lane has items of another type or version: take another name")

@@ -1,5 +1,6 @@
 //! A program's place in the network.
 
+use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -31,6 +32,17 @@ pub struct Tls {
     pub certificate: PathBuf,
     /// The private key of the certificate.
     pub key: PathBuf,
+}
+
+impl Tls {
+    /// Fails if a file can't be read, and names it. Engines open files late, and don't name them.
+    pub(crate) fn check(&self) -> Result<(), OpenError> {
+        for file in [&self.authority, &self.certificate, &self.key] {
+            File::open(file)
+                .map_err(|error| OpenError::Engine(format!("{}: {error}", file.display())))?;
+        }
+        Ok(())
+    }
 }
 
 /// A program's place in the network: the lanes of this program use its connections. Clones are the

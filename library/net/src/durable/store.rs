@@ -1,15 +1,16 @@
 //! A NATS server that keeps items, and the lanes there.
 
+use std::error::Error as _;
 use std::fmt;
 use std::future::{Future, IntoFuture};
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::marker::PhantomData;
 use std::net::{TcpStream, ToSocketAddrs};
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use async_nats::jetstream::context::{Context, ContextBuilder};
-use async_nats::{ConnectError, ConnectOptions};
+use async_nats::{ConnectError, ConnectErrorKind, ConnectOptions, rustls};
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
@@ -49,7 +50,8 @@ impl Store {
     /// # Errors
     ///
     /// [`OpenError::Address`] if no server answers there. [`OpenError::Unsynced`] if the server
-    /// acknowledges what it has not synced to its disk, or doesn't tell.
+    /// acknowledges what it has not synced to its disk, or doesn't tell. [`OpenError::Certificates`] if it
+    /// demands TLS.
     pub fn connect(address: &str) -> Result<Self, OpenError> {
         Self::at(address).connect()
     }
@@ -119,7 +121,7 @@ impl Connect {
     }
 
     /// Encrypts the connection. The server must show a certificate of the authority, and is shown this
-    /// program's. Feature `tls`.
+    /// program's. It demands that if its `tls` has `verify: true`. Feature `tls`.
     #[cfg(feature = "tls")]
     pub fn tls(mut self, tls: &Tls) -> Self {
         self.tls = Some(tls.clone());
@@ -130,9 +132,11 @@ impl Connect {
     ///
     /// # Errors
     ///
-    /// As [`Store::connect`].
+    /// As [`Store::connect`], also if a file of `tls` is missing or damaged.
     pub fn connect(self) -> Result<Store, OpenError> {
-        let wrong = |reason: String| OpenError::Address { address: self.address.clone(), reason };
+        if let Some(tls) = &self.tls {
+            tls.check()?;
+        }
         if self.must_sync {
             self.check()?;
         }
@@ -151,18 +155,28 @@ impl Connect {
                 std::future::ready(())
             });
         if let Some(tls) = &self.tls {
-            options = options
-                .require_tls(true)
-                .add_root_certificates(tls.authority.clone())
-                .add_client_certificate(tls.certificate.clone(), tls.key.clone());
+            options = over_tls(options, tls);
         }
         let address = self.address.clone();
         let context = wait(async move {
             let client = options.connect(address).await?;
-            Ok(ContextBuilder::new().timeout(ANSWER).build(client))
+            Ok::<_, ConnectError>(ContextBuilder::new().timeout(ANSWER).build(client))
         });
-        let context = context.map_err(|error: ConnectError| wrong(error.to_string()))?;
+        let context = context.map_err(|error| self.refused(&error))?;
         Ok(Store { context, connections })
+    }
+
+    /// Why there is no connection.
+    fn refused(&self, error: &ConnectError) -> OpenError {
+        let address = self.address.clone();
+        let Some(mut reason) = reason_of_tls(error) else {
+            return OpenError::Address { address, reason: error.to_string() };
+        };
+        if self.tls.is_none() {
+            // The engine begins TLS only if the server says that it must.
+            reason.insert_str(0, "the server demands TLS: ");
+        }
+        OpenError::Certificates { address, reason }
     }
 
     /// Whether the server syncs what it acknowledges.
@@ -184,9 +198,28 @@ impl Connect {
     }
 }
 
+fn over_tls(options: ConnectOptions, tls: &Tls) -> ConnectOptions {
+    // rustls panics if the program is built with two providers of cryptography and has no default. An
+    // error says that it has one.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    options
+        .require_tls(true)
+        .add_root_certificates(tls.authority.clone())
+        .add_client_certificate(tls.certificate.clone(), tls.key.clone())
+}
+
+/// What an error says, if it is of TLS.
+fn reason_of_tls(error: &ConnectError) -> Option<String> {
+    let source = error.source()?;
+    let io = source.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+    let is_of_tls = error.kind() == ConnectErrorKind::Tls
+        || io.is_some_and(|inner| inner.is::<rustls::Error>());
+    is_of_tls.then(|| source.to_string())
+}
+
 /// The settings of JetStream, as a server tells them.
-fn settings(monitor: &str) -> std::io::Result<serde_json::Value> {
-    let mut stream = Err(std::io::Error::other("no such host"));
+fn settings(monitor: &str) -> io::Result<serde_json::Value> {
+    let mut stream = Err(io::Error::other("no such host"));
     for address in monitor.to_socket_addrs()? {
         stream = stream.or_else(|_| TcpStream::connect_timeout(&address, LOOK));
     }

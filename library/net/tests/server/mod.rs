@@ -1,6 +1,6 @@
 //! A NATS server of a test.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -8,6 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use corelane_net::durable::Store;
+
+const SYNCED: &str = "sync_interval: always";
 
 /// A server with a folder of its own. It is killed when it is dropped.
 pub struct Server {
@@ -20,17 +22,34 @@ pub struct Server {
 impl Server {
     /// Starts a server that syncs all. `None` if there is no program for it, and says so.
     pub fn start(name: &str) -> Option<Self> {
-        Self::start_with(name, "sync_interval: always")
+        Self::start_with(name, SYNCED)
     }
 
     pub fn start_with(name: &str, setting: &str) -> Option<Self> {
+        Self::begin(name, setting, "")
+    }
+
+    /// Starts a server that demands certificates of this authority.
+    #[cfg(feature = "tls")]
+    #[allow(dead_code)]
+    pub fn start_tls(name: &str, tls: &corelane_net::Tls) -> Option<Self> {
+        let [certificate, key, authority] =
+            [&tls.certificate, &tls.key, &tls.authority].map(|file| file.display().to_string());
+        let tls = format!(
+            "tls {{ cert_file: {certificate:?}, key_file: {key:?}, ca_file: {authority:?}, verify: true }}\n"
+        );
+        Self::begin(name, SYNCED, &tls)
+    }
+
+    /// Starts a server with a setting of JetStream, and others.
+    fn begin(name: &str, setting: &str, others: &str) -> Option<Self> {
         let program = program()?;
         let folder = std::env::temp_dir().join(format!("corelane-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).unwrap();
         let [address, monitor] = free();
         let config = format!(
-            "listen: {address}\nhttp: {monitor}\njetstream {{ store_dir: {:?}, {setting} }}\n",
+            "listen: {address}\nhttp: {monitor}\njetstream {{ store_dir: {:?}, {setting} }}\n{others}",
             folder.display().to_string()
         );
         let mut file = std::fs::File::create(folder.join("nats.conf")).unwrap();
@@ -62,7 +81,7 @@ impl Server {
 
     fn wait(&self) {
         let begin = Instant::now();
-        while TcpStream::connect(&self.address).is_err() {
+        while !greets(&self.address) {
             assert!(begin.elapsed() < Duration::from_secs(20), "the server doesn't start");
             thread::sleep(Duration::from_millis(5));
         }
@@ -75,6 +94,15 @@ impl Drop for Server {
         let _ = self.child.wait();
         let _ = std::fs::remove_dir_all(&self.folder);
     }
+}
+
+/// Whether a server says its first words. It isn't enough that the port is open: between the fork and the
+/// exec of a process that another thread starts, that process has the listeners of [`free`], too.
+fn greets(address: &str) -> bool {
+    let mut words = [0; 4];
+    let Ok(mut stream) = TcpStream::connect(address) else { return false };
+    stream.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+    stream.read_exact(&mut words).is_ok() && words == *b"INFO"
 }
 
 fn run(program: &Path, folder: &Path) -> Child {
