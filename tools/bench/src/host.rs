@@ -74,10 +74,12 @@ impl Host {
         ))
     }
 
-    pub(crate) fn summary(&self) -> String {
+    /// The machine in a line, and the threads' cores if they have some.
+    pub(crate) fn summary(&self, pins: bool) -> String {
         let cache = self.last_level_cache.as_ref().map(|size| format!(", {size} cache"));
         let virtual_machine = if self.virtual_machine { ", virtual" } else { "" };
         let cores = match (self.same_core, &self.cores[..]) {
+            _ if !pins => "no thread is pinned".into(),
             (true, [core, ..]) => format!("all threads on core {core} (same core)"),
             (false, [a, b]) => format!("producer on core {a}, consumer on core {b}"),
             (_, cores) => format!("threads on cores {}", list(cores)),
@@ -146,5 +148,12 @@ mod tests {
         assert!(host.warning().is_some_and(|text| text.contains("25 %")));
         host.others = Some(0.05);
         assert_eq!(host.warning(), None);
+    }
+
+    #[test]
+    fn cores_are_told_if_threads_have_some() {
+        let host = Host::describe(&[0, 1].map(|id| CoreId { id }));
+        assert!(host.summary(true).contains("producer on core 0, consumer on core 1"));
+        assert!(host.summary(false).contains("no thread is pinned"));
     }
 }

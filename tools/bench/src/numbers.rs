@@ -50,7 +50,7 @@ impl Results {
         let features = if first.suite().about().name == "net" { "--features net " } else { "" };
         let lane = format!("cargo run --release {features}-- ");
         let command = self.origin.command().replacen("lane ", &lane, 1);
-        let machine = format!("`{command}`, {}. {}.", self.origin.date(), self.machine.summary());
+        let machine = format!("`{command}`, {}. {}.", self.origin.date(), self.machine());
         blocks.push(Block::Paragraph(machine));
         let floors = self.groups().map(|group| format!("{}: {}", group.name(), self.floors(group)));
         blocks.push(Block::List(floors.collect()));

@@ -25,7 +25,7 @@ impl Results {
         let mut document =
             Document::new("corelane: queues on this machine", "Queues on this machine");
         document.has_key = true;
-        document.fact(Media::SCREENS, "Machine", self.machine.summary());
+        document.fact(Media::SCREENS, "Machine", self.machine());
         if let Some(warning) = self.machine.warning() {
             document.fact(Media::SCREENS, "Warning", warning);
         }

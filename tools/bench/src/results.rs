@@ -124,6 +124,11 @@ impl Results {
         Group::ALL.into_iter().filter(|group| self.rounds_of(*group).next().is_some())
     }
 
+    /// The machine in a line.
+    pub(crate) fn machine(&self) -> String {
+        self.machine.summary(self.results.iter().any(|result| result.suite().about().pins))
+    }
+
     /// The number of counted rounds.
     pub fn rounds(&self) -> usize {
         self.rounds.len()

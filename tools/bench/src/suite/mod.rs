@@ -50,6 +50,8 @@ pub(crate) struct About {
     pub(crate) recommends: bool,
     /// Whether threads sleep: then floors tell what waking them takes.
     pub(crate) sleeps: bool,
+    /// Whether it pins threads to cores. Else only the threads of floors are pinned.
+    pub(crate) pins: bool,
 }
 
 impl About {
@@ -60,6 +62,7 @@ impl About {
         measured: "queue",
         recommends: false,
         sleeps: false,
+        pins: true,
     };
 }
 

@@ -32,6 +32,7 @@ const ABOUT: About = About {
     heading: "Executors of tasks",
     reading: "The workers are not pinned. The first task runs on a worker, too.",
     measured: "executor",
+    pins: false,
     ..About::NONE
 };
 

@@ -147,6 +147,7 @@ const ABOUT: About = About {
      that wait are gathered into writes of 64 KiB. `nats`, `jetstream` and `durable` have a server, \
      which runs on the receiver's side, and whose processor time isn't counted.",
     measured: "lane",
+    pins: false,
     ..About::NONE
 };
 

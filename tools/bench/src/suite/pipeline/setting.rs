@@ -31,6 +31,7 @@ const ABOUT: About = About {
     reading: "Packets go through four stages, each on a thread that isn't pinned: input, parse, flows, merge. \
      The floor `inline` is the same work in one thread without queues. Calls of a queue go through a pointer, the \
      same for all queues. Peers are used through calls that don't wait; all stages wait in the same way.",
+    pins: false,
     ..About::NONE
 };
 
