@@ -4,6 +4,9 @@
 //! protocol does about that is in [`protocol`](crate::protocol).
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+#[cfg(feature = "shared-memory")]
+use std::sync::Arc;
 
 use bytes::Bytes;
 use corelane::channel;
@@ -17,11 +20,15 @@ use crate::node::Tls;
 use crate::pool;
 use crate::protocol::{BINDINGS, Id, Packet};
 use crate::pump::Event;
+#[cfg(feature = "shared-memory")]
+use crate::shared::{Route, SharedMemory};
 
 /// The connections of a node.
 #[derive(Debug)]
 pub(crate) struct Engine {
     session: zenoh::Session,
+    #[cfg(feature = "shared-memory")]
+    memory: Arc<SharedMemory>,
 }
 
 impl Engine {
@@ -46,7 +53,17 @@ impl Engine {
                 .map_err(|error| OpenError::Engine(error.to_string()))?;
         }
         let session = zenoh::open(config).wait().map_err(|error| wrong(error.to_string()))?;
-        Ok(Self { session })
+        Ok(Self {
+            session,
+            #[cfg(feature = "shared-memory")]
+            memory: Arc::default(),
+        })
+    }
+
+    /// From now on, large packets to nodes of this machine go through memory.
+    #[cfg(feature = "shared-memory")]
+    pub(crate) fn share_memory(&self) {
+        self.memory.allow();
     }
 
     /// The connections of an end. What comes for it goes to `events`.
@@ -76,9 +93,11 @@ impl Engine {
         ];
         Ok(Link {
             session: self.session.clone(),
+            #[cfg(feature = "shared-memory")]
+            memory: self.memory.clone(),
             to: format!("corelane/{name}/{other}"),
             _subscribers: subscribers,
-            publishers: HashMap::new(),
+            destinations: HashMap::new(),
         })
     }
 }
@@ -118,6 +137,8 @@ fn settings(endpoint: &str, listens: bool) -> Vec<(String, String)> {
         ("scouting/multicast/enabled", "false"),
         ("scouting/gossip/enabled", "false"),
         ("open/return_conditions/connect_scouted", "false"),
+        ("transport/shared_memory/enabled", SHARES),
+        ("transport/shared_memory/transport_optimization/enabled", "false"),
     ]
     .map(|(key, value)| (key.into(), value.into()))
     .into()
@@ -146,19 +167,32 @@ fn certificates(tls: &Tls) -> Vec<(String, String)> {
 /// Times between attempts to connect, in milliseconds.
 const RETRY: &str = "{ period_init_ms: 50, period_max_ms: 1000, period_increase_factor: 2 }";
 
+/// Whether nodes of one machine share memory.
+const SHARES: &str = if cfg!(feature = "shared-memory") { "true" } else { "false" };
+
 /// The connections of an end.
 #[derive(Debug)]
 pub(crate) struct Link {
     session: zenoh::Session,
+    #[cfg(feature = "shared-memory")]
+    memory: Arc<SharedMemory>,
     /// Where the other ends are.
     to: String,
     _subscribers: [Subscriber<()>; 2],
-    /// To an end, or to all.
-    publishers: HashMap<Option<Id>, Publisher<'static>>,
+    /// An end, or all.
+    destinations: HashMap<Option<Id>, Destination>,
 }
 
-/// Publishers to ends that may be gone.
-const PUBLISHERS: usize = 2048;
+/// Most ends that are known: some of them may be gone.
+const DESTINATIONS: usize = 2048;
+
+/// How packets get to an end.
+#[derive(Debug)]
+struct Destination {
+    publisher: Publisher<'static>,
+    #[cfg(feature = "shared-memory")]
+    route: Route,
+}
 
 impl Link {
     /// Sends a packet. It may get lost.
@@ -170,27 +204,37 @@ impl Link {
             Packet::Refused { to } => Some(*to),
         };
         let to = to.map(|id| id & !BINDINGS);
-        if self.publishers.len() > PUBLISHERS {
-            self.publishers.clear();
+        if self.destinations.len() > DESTINATIONS {
+            self.destinations.clear();
         }
-        let publisher = match self.publishers.entry(to) {
-            std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
-            std::collections::hash_map::Entry::Vacant(unknown) => {
+        let destination = match self.destinations.entry(to) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => {
                 let id = to.map_or("all".into(), |id| format!("{id:x}"));
                 let declared = self
                     .session
                     .declare_publisher(format!("{}/{id}", self.to))
                     .congestion_control(CongestionControl::Block)
                     .express(true);
-                unknown.insert(declared.wait().map_err(|error| error.to_string())?)
+                unknown.insert(Destination {
+                    publisher: declared.wait().map_err(|error| error.to_string())?,
+                    #[cfg(feature = "shared-memory")]
+                    route: Route::new(&self.session),
+                })
             }
         };
         let (head, items) = packet.to_bytes();
         let mut bytes = ZBytes::writer();
         bytes.append(head.into());
+        #[cfg(feature = "shared-memory")]
+        let items = match packet {
+            Packet::Data(data) => destination.route.through(&self.memory, data),
+            _ => None,
+        }
+        .unwrap_or_else(|| items.into());
         if !items.is_empty() {
             bytes.append(items.into());
         }
-        publisher.put(bytes.finish()).wait().map_err(|error| error.to_string())
+        destination.publisher.put(bytes.finish()).wait().map_err(|error| error.to_string())
     }
 }

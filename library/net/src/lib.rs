@@ -75,6 +75,8 @@ mod node;
 mod pool;
 mod protocol;
 mod pump;
+#[cfg(feature = "shared-memory")]
+mod shared;
 
 pub use bytes::Bytes;
 #[cfg(feature = "serde")]

@@ -93,6 +93,27 @@ impl Node {
         Ok(Self { engine: Arc::new(Engine::open(address, false, Some(tls))?) })
     }
 
+    /// Large packets to nodes of this machine go through memory that they share, if the receivers'
+    /// programs are built with the feature, too, and run as the same user. With feature `shared-memory`.
+    ///
+    /// The node has 4 MiB, whose pages are locked. While they are full, and where the system gives none,
+    /// packets go through the connection. Receivers that are killed keep what they had: after some
+    /// of them, nothing is left, until the sending program starts anew. The engine raises the process's limit of open files.
+    ///
+    /// Two programs of one machine, and no others, are served better by [`corelane::shm`].
+    ///
+    /// ```
+    /// # use corelane_net::Node;
+    /// let node = Node::connect("127.0.0.1:7447")?.share_memory();
+    /// # Ok::<(), corelane_net::OpenError>(())
+    /// ```
+    #[cfg(feature = "shared-memory")]
+    #[must_use]
+    pub fn share_memory(self) -> Self {
+        self.engine.share_memory();
+        self
+    }
+
     fn open(address: &str, listens: bool) -> Result<Self, OpenError> {
         Ok(Self { engine: Arc::new(Engine::open(address, listens, None)?) })
     }

@@ -43,6 +43,9 @@ pub(crate) enum Engine {
     Tcp,
     /// Zenoh, without a server.
     Zenoh,
+    /// The same, with memory that both ends share.
+    #[serde(rename = "zenoh-shm")]
+    ZenohShm,
     /// A NATS server.
     Nats,
     /// The same, with its store.

@@ -36,6 +36,11 @@ pub(super) fn ordered(end: &End) -> Result<(), String> {
     by_size!(Ordered, end)
 }
 
+/// Through memory that both processes share.
+pub(super) fn ordered_shm(end: &End) -> Result<(), String> {
+    by_size!(OrderedShm, end)
+}
+
 pub(super) fn latest(end: &End) -> Result<(), String> {
     by_size!(Latest, end)
 }
@@ -162,15 +167,34 @@ impl<I: Item> Way for Ordered<I> {
     type Rx = Receives<I>;
 
     async fn sender(end: &End) -> Result<Self::Tx, String> {
-        let node = Node::connect(&end.address).map_err(text)?;
-        let tx = lane(&node, end).sender().map_err(text)?;
-        Ok(Sends { tx: Some(tx), record_bytes: end.record_bytes })
+        sends(&Node::connect(&end.address).map_err(text)?, end)
     }
 
     async fn receiver(end: &End) -> Result<Self::Rx, String> {
         let node = Node::listen(&end.address).map_err(text)?;
         let rx = lane(&node, end).receiver().map_err(text)?;
         Ok(Receives { rx, record_bytes: end.record_bytes })
+    }
+}
+
+fn sends<I: Item>(node: &Node, end: &End) -> Result<Sends<Sender<I>>, String> {
+    let tx = lane(node, end).sender().map_err(text)?;
+    Ok(Sends { tx: Some(tx), record_bytes: end.record_bytes })
+}
+
+/// The same, through memory.
+pub(super) struct OrderedShm<I>(PhantomData<I>);
+
+impl<I: Item> Way for OrderedShm<I> {
+    type Tx = Sends<Sender<I>>;
+    type Rx = Receives<I>;
+
+    async fn sender(end: &End) -> Result<Self::Tx, String> {
+        sends(&Node::connect(&end.address).map_err(text)?.share_memory(), end)
+    }
+
+    async fn receiver(end: &End) -> Result<Self::Rx, String> {
+        Ordered::receiver(end).await
     }
 }
 

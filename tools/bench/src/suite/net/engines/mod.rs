@@ -72,7 +72,7 @@ impl NetKernel {
 
 /// All lanes and peers.
 pub(super) fn entries() -> &'static [Measurable] {
-    use Engine::{Grpc, Jetstream, Nats, Tcp, Zenoh};
+    use Engine::{Grpc, Jetstream, Nats, Tcp, Zenoh, ZenohShm};
     use Guarantee::{AtMostOnce, Connected, Durable, Latest, Ordered};
     static ENTRIES: LazyLock<Vec<Measurable>> = LazyLock::new(|| {
         let of = NetKernel::of;
@@ -82,11 +82,13 @@ pub(super) fn entries() -> &'static [Measurable] {
         let tcp = Entry { is_floor: true, ..Entry::ours(info(FLOOR), "") };
         vec![
             Entry::ours(info("ordered"), "").with(ordered),
+            Entry::ours(info("ordered-shm"), "").with(of(Ordered, ZenohShm, lane::ordered_shm)),
             Entry::ours(info("latest"), "").with(latest),
             Entry::ours(info("durable"), "").with(durable),
             tcp.with(of(Connected, Tcp, run::<tcp::Gathered>)),
             peer("tcp-each", "std", of(Connected, Tcp, run::<tcp::Each>)),
-            peer("zenoh", "zenoh", of(Connected, Zenoh, run::<zenoh::Zenoh>)),
+            peer("zenoh", "zenoh", of(Connected, Zenoh, run::<zenoh::Zenoh<false>>)),
+            peer("zenoh-shm", "zenoh", of(Connected, ZenohShm, run::<zenoh::Zenoh<true>>)),
             peer("grpc", "tonic", of(Connected, Grpc, run::<grpc::Grpc>)),
             peer("nats", "async-nats", of(AtMostOnce, Nats, run::<nats::Nats>)),
             peer("jetstream", "async-nats", of(Durable, Jetstream, run::<jetstream::JetStream>)),

@@ -1,4 +1,4 @@
-//! Zenoh's own `put` for each item, between two peers over TCP.
+//! Zenoh's own `put` for each item, between two peers.
 
 use std::thread;
 use std::time::Duration;
@@ -15,14 +15,15 @@ use crate::suite::net::record;
 
 const KEY: &str = "bench";
 
-pub(super) enum Zenoh {}
+/// Over TCP, or through memory, where Zenoh copies large items by itself.
+pub(super) struct Zenoh<const SHARES: bool>;
 
-impl Way for Zenoh {
+impl<const SHARES: bool> Way for Zenoh<SHARES> {
     type Tx = Sends;
     type Rx = Receives;
 
     async fn sender(end: &End) -> Result<Sends, String> {
-        let session = open("connect", "listen", &end.address)?;
+        let session = open("connect", "listen", &end.address, SHARES)?;
         let publisher = session.declare_publisher(KEY);
         let publisher = publisher.congestion_control(CongestionControl::Block).wait();
         let publisher = publisher.map_err(text)?;
@@ -34,20 +35,21 @@ impl Way for Zenoh {
     }
 
     async fn receiver(end: &End) -> Result<Receives, String> {
-        let session = open("listen", "connect", &end.address)?;
+        let session = open("listen", "connect", &end.address, SHARES)?;
         let subscriber = session.declare_subscriber(KEY).wait().map_err(text)?;
         Ok(Receives { _session: session, subscriber, record_bytes: end.record_bytes })
     }
 }
 
 /// A session that listens at, or connects to, an address, and seeks no others.
-fn open(at: &str, nowhere: &str, address: &str) -> Result<zenoh::Session, String> {
+fn open(at: &str, nowhere: &str, address: &str, shares: bool) -> Result<zenoh::Session, String> {
     let mut config = zenoh::Config::default();
     for (key, value) in [
         ("mode", "\"peer\"".into()),
         (&format!("{at}/endpoints"), format!("[\"tcp/{address}\"]")),
         (&format!("{nowhere}/endpoints"), "[]".into()),
         ("scouting/multicast/enabled", "false".into()),
+        ("transport/shared_memory/enabled", shares.to_string()),
     ] {
         config.insert_json5(key, &value).map_err(text)?;
     }
