@@ -91,3 +91,21 @@ impl Route {
         memory.copy(&data.items)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_is_full_refuses_until_a_copy_is_gone() {
+        let memory = SharedMemory::default();
+        let bytes = vec![7; 256 << 10];
+        assert!(memory.copy(&bytes).is_none(), "nobody has asked for it");
+        memory.allow();
+        let mut copies: Vec<_> = std::iter::from_fn(|| memory.copy(&bytes)).collect();
+        assert!((8..=16).contains(&copies.len()), "{} copies", copies.len());
+        assert!(copies.iter().all(|copy| copy.to_bytes() == bytes));
+        copies.pop();
+        assert!(memory.copy(&bytes).is_some());
+    }
+}

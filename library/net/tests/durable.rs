@@ -186,8 +186,19 @@ fn a_server_that_acknowledges_before_it_syncs_is_refused() {
 
 #[test]
 fn no_server_is_a_clear_error() {
-    let error = Store::at("127.0.0.1:1").unsynced().connect().unwrap_err();
+    let error = Store::connect("127.0.0.1:1").unwrap_err();
     assert!(matches!(error, OpenError::Address { .. }), "{error}");
+}
+
+#[test]
+fn what_another_server_of_the_machine_tells_is_not_believed() {
+    let Some(synced) = Server::start("synced") else { return };
+    let Some(server) = Server::start_with("not-synced", "max_mem: 1M") else { return };
+    let refused = Store::at(&server.address).monitor(&synced.monitor).connect().unwrap_err();
+    assert!(
+        matches!(&refused, OpenError::Unsynced { reason, .. } if reason.contains("another server")),
+        "{refused}"
+    );
 }
 
 #[test]
@@ -195,6 +206,7 @@ fn a_receiver_that_is_forgotten_makes_room() {
     let Some(server) = Server::start("forgotten") else { return };
     let store = server.store();
     let lane = || store.records::<Vec<u8>>("records").window(1).room(0);
+    lane().forget_receiver("nobody").unwrap();
     let (slow, fast) = (lane().receiver("slow").unwrap(), lane().receiver("fast").unwrap());
     let tx = lane().sender("writer").unwrap();
     let mut sent = 0;

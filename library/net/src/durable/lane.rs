@@ -7,7 +7,8 @@ use std::time::Duration;
 use async_nats::HeaderMap;
 use async_nats::header::NATS_EXPECTED_LAST_SUBJECT_SEQUENCE;
 use async_nats::jetstream::context::{
-    DeleteStreamError, DeleteStreamErrorKind, PublishAckFuture, PublishError, PublishErrorKind,
+    DeleteStreamError, DeleteStreamErrorKind, GetStreamError, GetStreamErrorKind, PublishAckFuture,
+    PublishError, PublishErrorKind,
 };
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::{self, DiscardPolicy, LastRawMessageErrorKind, Stream};
@@ -66,7 +67,7 @@ impl<T, C> Lane<T, C> {
         self
     }
 
-    /// Deletes the lane with all of its items.
+    /// Deletes the lane with all of its items. Programs that still use it find it silent.
     ///
     /// # Errors
     ///
@@ -97,7 +98,10 @@ impl<T, C> Lane<T, C> {
         let (store, names) = (self.store.clone(), Names::of(&self.name));
         let subject = names.position(name);
         wait(async move {
-            let positions = answered(store.context.get_stream(&names.positions)).await?;
+            let positions = match store.context.get_stream(&names.positions).await {
+                Err(error) if is_unknown(&error) => return Ok(()), // no receiver has come yet
+                answer => answer.map_err(failed)?,
+            };
             let items = answered(store.context.get_stream(&names.items)).await?;
             answered(positions.purge().filter(subject)).await?;
             Positions::new(items, positions, names, 0).purge_all().await
@@ -279,5 +283,10 @@ fn is_full(error: &PublishError) -> bool {
 
 fn is_not_found(error: &DeleteStreamError) -> bool {
     matches!(error.kind(), DeleteStreamErrorKind::JetStream(error)
+        if error.error_code() == ErrorCode::STREAM_NOT_FOUND)
+}
+
+fn is_unknown(error: &GetStreamError) -> bool {
+    matches!(error.kind(), GetStreamErrorKind::JetStream(error)
         if error.error_code() == ErrorCode::STREAM_NOT_FOUND)
 }

@@ -137,9 +137,6 @@ impl Connect {
         if let Some(tls) = &self.tls {
             tls.check()?;
         }
-        if self.must_sync {
-            self.check()?;
-        }
         let (tx, connections) = watch::channel(0);
         let mut options = ConnectOptions::new()
             .ping_interval(ANSWER / 2)
@@ -163,6 +160,9 @@ impl Connect {
             Ok::<_, ConnectError>(ContextBuilder::new().timeout(ANSWER).build(client))
         });
         let context = context.map_err(|error| self.refused(&error))?;
+        if self.must_sync {
+            self.check(&context.client().server_info().server_id)?;
+        }
         Ok(Store { context, connections })
     }
 
@@ -179,17 +179,21 @@ impl Connect {
         OpenError::Certificates { address, reason }
     }
 
-    /// Whether the server syncs what it acknowledges.
-    fn check(&self) -> Result<(), OpenError> {
+    /// Whether the server with this id syncs what it acknowledges.
+    fn check(&self, server: &str) -> Result<(), OpenError> {
         let host = self.address.rsplit_once("://").map_or(&self.address[..], |(_, rest)| rest);
         let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
         let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
         let monitor = self.monitor.clone().unwrap_or(format!("{host}:{MONITOR}"));
-        let reason = match settings(&monitor) {
-            Ok(settings) if settings["sync_always"] == true => return Ok(()),
-            Ok(settings) if settings.is_null() => "it has no JetStream".into(),
-            Ok(settings) => {
-                let interval = settings["sync_interval"].as_u64().map(Duration::from_nanos);
+        let reason = match told(&monitor) {
+            // A machine may have several servers.
+            Ok(told) if told["server_id"] != server => {
+                format!("{monitor} is another server's: say this one's with monitor()")
+            }
+            Ok(told) if told["config"].is_null() => "it has no JetStream".into(),
+            Ok(told) if told["config"]["sync_always"] == true => return Ok(()),
+            Ok(told) => {
+                let interval = told["config"]["sync_interval"].as_u64().map(Duration::from_nanos);
                 format!("it syncs every {:?}", interval.unwrap_or_default())
             }
             Err(error) => format!("it doesn't tell at {monitor}: {error}"),
@@ -217,8 +221,8 @@ fn reason_of_tls(error: &ConnectError) -> Option<String> {
     is_of_tls.then(|| source.to_string())
 }
 
-/// The settings of JetStream, as a server tells them.
-fn settings(monitor: &str) -> io::Result<serde_json::Value> {
+/// What a server tells of itself and its JetStream.
+fn told(monitor: &str) -> io::Result<serde_json::Value> {
     let mut stream = Err(io::Error::other("no such host"));
     for address in monitor.to_socket_addrs()? {
         stream = stream.or_else(|_| TcpStream::connect_timeout(&address, LOOK));
@@ -229,8 +233,7 @@ fn settings(monitor: &str) -> io::Result<serde_json::Value> {
     let mut answer = String::new();
     stream.take(LONGEST).read_to_string(&mut answer)?;
     let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
-    let settings: serde_json::Value = serde_json::from_str(body)?;
-    Ok(settings["config"].clone())
+    Ok(serde_json::from_str(body)?)
 }
 
 /// What runs the connections and the lanes of all stores: one thread.

@@ -43,6 +43,13 @@ impl Process {
         self.said.iter().collect()
     }
 
+    /// Sends it a signal, such as `STOP`.
+    #[allow(dead_code)]
+    pub fn signal(&self, name: &str) {
+        let (signal, id) = (format!("-{name}"), self.child.id().to_string());
+        assert!(Command::new("kill").args([signal, id]).status().unwrap().success());
+    }
+
     /// Kills it. Returns what it has said since it was asked last.
     pub fn kill(&mut self) -> Vec<u64> {
         self.child.kill().unwrap();
