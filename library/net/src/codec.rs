@@ -11,7 +11,9 @@ pub trait Codec<T>: 'static {
     /// The length of each item's bytes, if all have the same.
     const LEN: Option<usize>;
 
-    /// The name of the type: both ends must have the same.
+    /// The name of the type: both ends must have the same, else their lane ends with
+    /// [`End::Differs`](crate::End::Differs). A codec that changes its bytes takes another name, such as one
+    /// with a version.
     fn name() -> String;
 
     /// Appends the bytes of an item.
@@ -48,6 +50,9 @@ impl fmt::Display for Malformed {
 impl std::error::Error for Malformed {}
 
 /// Plain data: the bytes are those in memory.
+///
+/// Both ends compare the type's name, without its modules, and its length. Two types of the same name and
+/// length, but with other fields, are not noticed: rename a type whose fields change.
 #[derive(Debug, Clone, Copy)]
 pub struct Plain;
 
@@ -55,7 +60,7 @@ impl<T: IntoBytes + FromBytes + Immutable + 'static> Codec<T> for Plain {
     const LEN: Option<usize> = Some(size_of::<T>());
 
     fn name() -> String {
-        format!("{} of {} bytes", last_name::<T>(), size_of::<T>())
+        format!("{} of {} bytes", short_name::<T>(), size_of::<T>())
     }
 
     fn encode(item: &T, to: &mut Vec<u8>) {
@@ -67,9 +72,12 @@ impl<T: IntoBytes + FromBytes + Immutable + 'static> Codec<T> for Plain {
     }
 }
 
-/// Without the modules, which other programs name differently.
-fn last_name<T>() -> &'static str {
-    type_name::<T>().rsplit("::").next().unwrap_or_default()
+/// A type's name without the modules, which other programs name differently.
+fn short_name<T>() -> String {
+    let is_of_word = |c: char| c.is_alphanumeric() || c == '_';
+    let name = type_name::<T>();
+    let (before, last) = name.rsplit_once("::").unwrap_or(("", name));
+    before.split("::").map(|part| part.trim_end_matches(is_of_word)).collect::<String>() + last
 }
 
 /// From this length on, a record shares its packet's bytes. A small one would keep too many.
@@ -121,6 +129,10 @@ impl Codec<Vec<u8>> for Records {
 
 /// Any type of serde's, in the format of [postcard](https://docs.rs/postcard). With feature `serde`.
 ///
+/// Both ends compare the type's name, without its modules. Two types of the same name, but with other fields,
+/// are not noticed: rename a type whose fields change, or write a [`Codec`] whose [name](Codec::name) has a
+/// version.
+///
 /// ```
 /// # use corelane_net::{Codec, Postcard};
 /// #[derive(serde::Serialize, serde::Deserialize)]
@@ -142,7 +154,7 @@ impl<T: serde::Serialize + serde::de::DeserializeOwned + 'static> Codec<T> for P
     const LEN: Option<usize> = None;
 
     fn name() -> String {
-        format!("{} by postcard", last_name::<T>())
+        format!("{} by postcard", short_name::<T>())
     }
 
     /// # Panics
@@ -186,4 +198,18 @@ pub(crate) fn split<'a, T, C: Codec<T>>(packet: &mut &'a [u8]) -> Result<&'a [u8
     let (item, rest) = packet.split_at_checked(len).ok_or(Malformed)?;
     *packet = rest;
     Ok(item)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_have_no_modules_and_differ() {
+        assert_eq!(short_name::<u64>(), "u64");
+        assert_eq!(short_name::<Malformed>(), "Malformed");
+        assert_eq!(short_name::<Vec<String>>(), "Vec<String>");
+        assert_eq!(short_name::<Option<String>>(), "Option<String>");
+        assert_eq!(short_name::<(bool, Vec<[Malformed; 2]>)>(), "(bool, Vec<[Malformed; 2]>)");
+    }
 }

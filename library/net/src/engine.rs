@@ -5,8 +5,12 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::io;
+use std::net::{TcpListener, ToSocketAddrs as _};
+use std::panic::resume_unwind;
 #[cfg(feature = "shared-memory")]
 use std::sync::Arc;
+use std::thread;
 
 use bytes::Bytes;
 use corelane::channel;
@@ -26,20 +30,31 @@ use crate::shared::{Route, SharedMemory};
 /// The connections of a node.
 #[derive(Debug)]
 pub(crate) struct Engine {
-    session: zenoh::Session,
+    /// `None` only in its drop.
+    session: Option<zenoh::Session>,
+    address: String,
     #[cfg(feature = "shared-memory")]
     memory: Arc<SharedMemory>,
 }
 
+impl Drop for Engine {
+    fn drop(&mut self) {
+        let session = self.session.take();
+        apart(|| drop(session));
+    }
+}
+
+/// Runs `work` in a thread outside of Tokio: the engine panics where it would have to wait in a runtime
+/// of one thread.
+fn apart<R: Send>(work: impl FnOnce() -> R + Send) -> R {
+    let done = thread::scope(|scope| scope.spawn(work).join());
+    done.unwrap_or_else(|panic| resume_unwind(panic))
+}
+
 impl Engine {
     pub(crate) fn open(address: &str, listens: bool, tls: Option<&Tls>) -> Result<Self, OpenError> {
-        let wrong = |reason: String| OpenError::Address { address: address.into(), reason };
-        let is_address = address.rsplit_once(':').is_some_and(|(host, port)| {
-            !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0)
-        });
-        if !is_address || address.contains(['"', '/', '#', '?']) {
-            return Err(wrong("not an address".into()));
-        }
+        check(address, listens)?;
+        let address = if listens { with_port(address)? } else { address.into() };
         let protocol = if tls.is_some() { "tls" } else { "tcp" };
         let mut settings = settings(&format!("{protocol}/{address}"), listens);
         if let Some(tls) = tls {
@@ -50,14 +65,21 @@ impl Engine {
         for (key, value) in settings {
             config
                 .insert_json5(&key, &value)
-                .map_err(|error| OpenError::Engine(error.to_string()))?;
+                .map_err(|error| OpenError::Engine(without_places(&error)))?;
         }
-        let session = zenoh::open(config).wait().map_err(|error| wrong(error.to_string()))?;
+        let session = apart(|| zenoh::open(config).wait())
+            .map_err(|error| wrong(&address, without_places(&error)))?;
         Ok(Self {
-            session,
+            session: Some(session),
+            address,
             #[cfg(feature = "shared-memory")]
             memory: Arc::default(),
         })
+    }
+
+    /// Where it listens, or what it connects to.
+    pub(crate) fn address(&self) -> &str {
+        &self.address
     }
 
     /// From now on, large packets to nodes of this machine go through memory.
@@ -75,24 +97,24 @@ impl Engine {
         events: &channel::Sender<Event>,
     ) -> Result<Link, OpenError> {
         let (own, other) = if is_sender { ("s", "r") } else { ("r", "s") };
+        let session = self.session.as_ref().expect("it isn't dropped");
         let subscribe = |key: String| {
             let events = events.clone();
-            let declared = self.session.declare_subscriber(key).callback(move |sample| {
+            let declared = session.declare_subscriber(key).callback(move |sample| {
                 let bytes = shared(sample.payload());
                 if let Some(packet) = Packet::from_bytes(bytes) {
                     // The pump may have ended.
                     let _ = events.send(Event::Packet(packet));
                 }
             });
-            declared.wait().map_err(|error| OpenError::Engine(error.to_string()))
+            declared.wait().map_err(|error| OpenError::Engine(without_places(&error)))
         };
-        let subscribers = [
-            subscribe(format!("corelane/{name}/{own}/all"))?,
-            // What is for its bindings comes here, too.
-            subscribe(format!("corelane/{name}/{own}/{id:x}"))?,
-        ];
+        let all = format!("corelane/{name}/{own}/all");
+        // What is for its bindings comes here, too.
+        let to_it = format!("corelane/{name}/{own}/{id:x}");
+        let subscribers = apart(|| Ok([subscribe(all)?, subscribe(to_it)?]))?;
         Ok(Link {
-            session: self.session.clone(),
+            session: session.clone(),
             #[cfg(feature = "shared-memory")]
             memory: self.memory.clone(),
             to: format!("corelane/{name}/{other}"),
@@ -100,6 +122,57 @@ impl Engine {
             destinations: HashMap::new(),
         })
     }
+}
+
+fn wrong(address: &str, reason: impl Into<String>) -> OpenError {
+    OpenError::Address { address: address.into(), reason: reason.into() }
+}
+
+/// Fails if an address isn't one, or if its host isn't known.
+fn check(address: &str, listens: bool) -> Result<(), OpenError> {
+    let is_port = |port: &str| port.parse::<u16>().is_ok_and(|port| listens || port > 0);
+    let is_address =
+        address.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && is_port(port));
+    if !is_address || address.contains(['"', '/', '#', '?']) {
+        return Err(wrong(
+            address,
+            "this is no address: give a host and a port, such as 10.0.0.2:7447",
+        ));
+    }
+    let found = address.to_socket_addrs().map(|mut found| found.next());
+    match found {
+        Ok(Some(_)) => Ok(()),
+        Ok(None) => Err(wrong(address, "the host has no address")),
+        Err(error) => Err(wrong(address, format!("the host isn't known: {error}"))),
+    }
+}
+
+/// The address to listen at, with a free port instead of port 0. The engine says less of what is wrong.
+fn with_port(address: &str) -> Result<String, OpenError> {
+    let listener = TcpListener::bind(address).and_then(|listener| listener.local_addr());
+    let port = listener.map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            wrong(address, "another program listens there: end it, or take another port")
+        }
+        io::ErrorKind::AddrNotAvailable => wrong(
+            address,
+            "this machine has no such address: give one of its own, or 0.0.0.0 for all of them",
+        ),
+        _ => wrong(address, error.to_string()),
+    })?;
+    let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+    Ok(format!("{host}:{}", port.port()))
+}
+
+/// What the engine says, without the places in its source.
+fn without_places(error: &zenoh::Error) -> String {
+    let text = error.to_string();
+    let (mut rest, mut words) = (&text[..], String::new());
+    while let Some((before, after)) = rest.split_once(".rs:") {
+        words.push_str(before.rsplit_once(" at ").map_or(before, |(words, _)| words));
+        rest = after.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    }
+    words + rest
 }
 
 /// The bytes of a packet, without a copy if they are in one piece.
@@ -217,7 +290,7 @@ impl Link {
                     .congestion_control(CongestionControl::Block)
                     .express(true);
                 unknown.insert(Destination {
-                    publisher: declared.wait().map_err(|error| error.to_string())?,
+                    publisher: declared.wait().map_err(|error| without_places(&error))?,
                     #[cfg(feature = "shared-memory")]
                     route: Route::new(&self.session),
                 })
@@ -235,6 +308,7 @@ impl Link {
         if !items.is_empty() {
             bytes.append(items.into());
         }
-        destination.publisher.put(bytes.finish()).wait().map_err(|error| error.to_string())
+        let put = destination.publisher.put(bytes.finish());
+        put.wait().map_err(|error| without_places(&error))
     }
 }

@@ -6,14 +6,14 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// A name is part of the engine's keys: it is empty, has characters of `*$?#`, or begins or ends
-    /// with a slash. Names of durable lanes have letters, digits, `-` and `_`.
+    /// A name has ASCII letters, digits, `-` and `_`: other characters mean something to an engine. Names of
+    /// lanes between nodes may have several such parts, with a slash between two of them.
     Name(String),
-    /// An address isn't one, nothing answers there, or it is taken.
+    /// An address isn't one, its host isn't known, no server answers there, or it is taken.
     Address {
         /// As it was given.
         address: String,
-        /// What the engine says.
+        /// What is wrong with it.
         reason: String,
     },
     /// A window of 0 items, or of more than 2²⁴.
@@ -43,11 +43,9 @@ impl fmt::Display for OpenError {
         match self {
             Self::Name(name) => write!(
                 f,
-                "{name:?} is no name: take letters, digits, - and _, and between nodes also single slashes"
+                "{name:?} is no name: take letters of ASCII, digits, - and _, and between nodes also single slashes"
             ),
-            Self::Address { address, reason } => {
-                write!(f, "{address}: {reason}: give a host and a port, such as 10.0.0.2:7447")
-            }
+            Self::Address { address, reason } => write!(f, "{address}: {reason}"),
             Self::Window => f.write_str("a window has 1 to 16,777,216 items"),
             Self::Unsynced { address, reason } => write!(
                 f,
@@ -77,7 +75,10 @@ pub enum End {
     Closed,
     /// Nothing has been heard of another end for as long as this one waits.
     Silent,
-    /// Another program has this end of the lane, or has taken its name over.
+    /// Another program has this end of the lane: it was there for more than twice the
+    /// [`patience`](crate::Lane::patience), or when the time of
+    /// [`gives_up_after`](crate::Lane::gives_up_after) or [`Sender::finish`](crate::Sender::finish) was over.
+    /// Or it has taken the name of a durable lane's end over.
     Taken,
     /// The other end has another version, guarantee or type of items.
     Differs,
@@ -85,6 +86,8 @@ pub enum End {
     Malformed,
     /// The time of [`Sender::finish`](crate::Sender::finish) is over.
     TimedOut,
+    /// As [`TimedOut`](Self::TimedOut), and no receiver has ever come.
+    NoReceiver,
     /// What the engine says.
     Engine(String),
 }
@@ -102,6 +105,9 @@ impl fmt::Display for End {
             }
             Self::Malformed => "another program sends something else under this name",
             Self::TimedOut => "the receiving program or the server is slow",
+            Self::NoReceiver => {
+                "no receiver has come: does it run, with this lane's name, at this address?"
+            }
             Self::Engine(reason) => reason,
         })
     }

@@ -48,9 +48,9 @@ impl<T, C: Codec<T>> Lane<T, C> {
         }
     }
 
-    /// At a sender: most items that are sent and not yet received, at least 2. A receiver holds up to half
-    /// of its own window, of which that many items are on their way or not taken. If it isn't given: 4 MiB of items, and not more than 65,536; of items with different lengths,
-    /// 4096.
+    /// At a sender: most items that are sent and not yet received, of 1 to 16,777,216. 1 is as good as 2. A
+    /// receiver holds up to half of its own window, of which that many items are on their way or not taken.
+    /// If it isn't given: 4 MiB of items, and not more than 65,536; of items with different lengths, 4096.
     #[must_use]
     pub fn window(mut self, items: usize) -> Self {
         self.window = items;
@@ -67,6 +67,9 @@ impl<T, C: Codec<T>> Lane<T, C> {
 
     /// The time without a sign of life after which another program may have the other end's place:
     /// 3 seconds if it isn't given. Give both ends the same.
+    ///
+    /// An end whose place another program has, and that hears so for more than twice this time, gives up:
+    /// [`End::Taken`].
     #[must_use]
     pub fn patience(mut self, time: Duration) -> Self {
         let time = time.clamp(Duration::from_millis(8), Duration::from_secs(1 << 32));
@@ -95,11 +98,9 @@ impl<T, C: Codec<T>> Lane<T, C> {
         if self.window == 0 || self.window > MOST {
             return Err(OpenError::Window);
         }
-        let is_name = !self.name.is_empty()
-            && self
-                .name
-                .split('/')
-                .all(|part| !part.is_empty() && !part.contains(['*', '$', '?', '#']));
+        let is_known = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        let is_part = |part: &str| !part.is_empty() && part.chars().all(is_known);
+        let is_name = self.name.split('/').all(is_part);
         if is_name { Ok(()) } else { Err(OpenError::Name(self.name.clone())) }
     }
 }
@@ -353,8 +354,7 @@ impl<T, S> Sender<T, S> {
     pub fn finish(self, timeout: Duration) -> Result<(), Unconfirmed> {
         let Self { front, rest, pump } = self;
         drop(front);
-        pump.wait_for_end(timeout);
-        let end = pump.end().unwrap_or(End::TimedOut);
+        let end = pump.wait_for_end(timeout);
         match rest.len() as u64 + pump.untaken() {
             0 => Ok(()),
             items => Err(Unconfirmed { items, end }),
@@ -415,9 +415,37 @@ impl<T> Deref for Receiver<T> {
 }
 
 impl<T> Receiver<T> {
-    /// Why the calls say that the lane is disconnected. `None` as long as they don't.
+    /// Why the calls say that the lane is disconnected. `None` as long as they don't, and in a lane that is
+    /// [`confirmed`](Lane::confirmed) until the last items are.
     pub fn end(&self) -> Option<End> {
         self.pump.end()
+    }
+
+    /// To be called after a loop over the items, which ends for any reason: whether all of them came.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use corelane_net::{End, Node};
+    /// # let node = Node::listen("127.0.0.1:0")?;
+    /// # let lane = node.lane::<u64>("numbers").gives_up_after(Duration::from_millis(10));
+    /// let rx = lane.receiver()?;
+    /// for n in rx.iter() {
+    ///     println!("{n}");
+    /// }
+    /// assert_eq!(rx.ended(), Err(End::Silent)); // there was no sender
+    /// # Ok::<(), corelane_net::OpenError>(())
+    /// ```
+    ///
+    /// Doesn't wait: it is `Ok` also as long as the lane is open.
+    ///
+    /// # Errors
+    ///
+    /// Why the lane has ended, if it isn't [`End::Closed`].
+    pub fn ended(&self) -> Result<(), End> {
+        match self.end() {
+            None | Some(End::Closed) => Ok(()),
+            Some(end) => Err(end),
+        }
     }
 
     /// Confirms all items that this handle and its clones have given until now, in a lane that is

@@ -13,6 +13,7 @@ use crate::lane::Lane;
 /// are encrypted.
 ///
 /// ```no_run
+/// # #[cfg(feature = "tls")] {
 /// use corelane_net::{Node, Tls};
 ///
 /// let tls = Tls {
@@ -21,6 +22,7 @@ use crate::lane::Lane;
 ///     key: "here.key".into(),
 /// };
 /// let node = Node::listen_tls("0.0.0.0:7447", &tls)?;
+/// # }
 /// # Ok::<(), corelane_net::OpenError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +49,9 @@ impl Tls {
 
 /// A program's place in the network: the lanes of this program use its connections. Clones are the
 /// same node.
+///
+/// A lane is between a node that listens and the nodes that connect to it. Nothing is relayed: two nodes
+/// that connect to the same listener don't reach each other.
 #[derive(Debug, Clone)]
 pub struct Node {
     engine: Arc<Engine>,
@@ -54,7 +59,8 @@ pub struct Node {
 
 impl Node {
     /// Waits for other nodes at this address: `127.0.0.1:7447` for programs of this machine,
-    /// `0.0.0.0:7447` for those of others.
+    /// `0.0.0.0:7447` for those of others. With port 0, the system chooses one: see
+    /// [`address`](Self::address).
     ///
     /// # Errors
     ///
@@ -68,7 +74,8 @@ impl Node {
     ///
     /// # Errors
     ///
-    /// [`OpenError::Address`] if it isn't an address.
+    /// [`OpenError::Address`] if it isn't an address, or if its host isn't known. A host that is known need
+    /// not be there.
     pub fn connect(address: &str) -> Result<Self, OpenError> {
         Self::open(address, false)
     }
@@ -116,6 +123,19 @@ impl Node {
 
     fn open(address: &str, listens: bool) -> Result<Self, OpenError> {
         Ok(Self { engine: Arc::new(Engine::open(address, listens, None)?) })
+    }
+
+    /// Where this node listens, with the port that it has, or the address that it connects to.
+    ///
+    /// ```
+    /// # use corelane_net::Node;
+    /// let here = Node::listen("127.0.0.1:0")?;
+    /// assert!(!here.address().ends_with(":0"));
+    /// let there = Node::connect(here.address())?;
+    /// # Ok::<(), corelane_net::OpenError>(())
+    /// ```
+    pub fn address(&self) -> &str {
+        self.engine.address()
     }
 
     /// A lane of plain items: numbers, or types of yours with zerocopy's derives.

@@ -63,8 +63,11 @@ struct Given {
 
 #[derive(Debug, Default)]
 struct Known {
-    /// Other ends that are there.
+    /// Other ends that are there, and whether there was ever one.
     others: usize,
+    has_met: bool,
+    /// Another end may have this one's place.
+    may_be_refused: bool,
     /// Why the channel has ended.
     end: Option<End>,
     /// The thread is over.
@@ -78,7 +81,8 @@ pub(crate) struct Running {
     shared: Arc<Shared>,
     began: Instant,
     gives_up_after: Duration,
-    others: usize,
+    /// Other ends that are there, and whether they may refuse this one.
+    noted: (usize, bool),
     /// Since when there is no other end.
     alone_since: Option<Duration>,
 }
@@ -101,7 +105,7 @@ impl Pump {
             shared: shared.clone(),
             began: Instant::now(),
             gives_up_after,
-            others: 0,
+            noted: (0, false),
             alone_since: None,
         };
         let thread = thread::Builder::new().name(format!("corelane {name}")).spawn(move || {
@@ -148,9 +152,16 @@ impl Pump {
         self.wait(LAST_WORDS, |known| known.is_over);
     }
 
-    /// Waits until the thread has ended.
-    pub(crate) fn wait_for_end(&self, timeout: Duration) {
+    /// Waits until the thread has ended. Returns why it has, or why it hasn't.
+    pub(crate) fn wait_for_end(&self, timeout: Duration) -> End {
         self.wait(timeout, |known| known.end.is_some());
+        let known = self.shared.known.lock().expect("no thread panics with it");
+        match &known.end {
+            Some(end) => end.clone(),
+            None if known.may_be_refused => End::Taken,
+            None if !known.has_met => End::NoReceiver,
+            None => End::TimedOut,
+        }
     }
 
     /// Waits until `number` other ends are there. Returns whether they are.
@@ -205,12 +216,15 @@ impl Running {
         self.began + gives_up.map_or(time, |gives_up| gives_up.min(time)).min(most)
     }
 
-    /// Notes how many other ends there are. `Silent` if there was none for too long.
-    fn note(&mut self, others: usize) -> Result<(), End> {
+    /// Notes how many other ends there are, and whether they may refuse this one. An end, if there was
+    /// none for too long.
+    fn note(&mut self, others: usize, may_be_refused: bool) -> Result<(), End> {
         let now = self.now();
-        if others != self.others {
-            self.others = others;
-            self.shared.known.lock().expect("no thread panics with it").others = others;
+        if (others, may_be_refused) != self.noted {
+            self.noted = (others, may_be_refused);
+            let mut known = self.shared.known.lock().expect("no thread panics with it");
+            (known.others, known.may_be_refused) = self.noted;
+            known.has_met |= others > 0;
             self.shared.changed.notify_all();
         }
         if others > 0 {
@@ -218,7 +232,10 @@ impl Running {
             return Ok(());
         }
         let since = *self.alone_since.get_or_insert(now);
-        if now.saturating_sub(since) >= self.gives_up_after { Err(End::Silent) } else { Ok(()) }
+        if now.saturating_sub(since) < self.gives_up_after {
+            return Ok(());
+        }
+        Err(if may_be_refused { End::Taken } else { End::Silent })
     }
 
     fn send(&mut self, packet: &Packet) -> Result<(), End> {
@@ -283,7 +300,8 @@ fn send_once<T>(
     if state.is_refused() {
         return Err(End::Taken);
     }
-    pump.note(state.receivers())?;
+    let may_be_refused = state.may_be_refused(pump.now());
+    pump.note(state.receivers(), may_be_refused)?;
     Ok(has_room)
 }
 
@@ -333,7 +351,10 @@ pub(crate) fn receive<T, C: Codec<T>>(
     let panicked = |_| End::Engine("the lane's thread has panicked".into());
     let end = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(panicked);
     let Inbox { behind, waiting, is_dropped, .. } = inbox;
-    let must_answer = end == End::Closed;
+    let must_answer = matches!(end, End::Closed | End::Malformed | End::Engine(_));
+    if end != End::Closed {
+        state.close();
+    }
     if !must_answer {
         pump.events.close(); // nothing is read from it any more
     }
@@ -347,22 +368,13 @@ pub(crate) fn receive<T, C: Codec<T>>(
     }
 }
 
-/// The last status may have been lost: the sender gets it as long as it asks.
+/// The last status may get lost: the sender gets it as long as it asks.
 fn answer(pump: &mut Running, state: &mut impl Receive) {
     if !state.is_over() && !state.has_sender() {
         return;
     }
     let mut until = pump.now() + state.times().patience;
-    while let Ok(event) = pump.events.recv_deadline(pump.until(until)) {
-        match event {
-            Event::Packet(Packet::Data(data)) if state.knows(data.sender) => {
-                if data.is_farewell() && state.has_one_sender() {
-                    return;
-                }
-                state.on_packet(Packet::Data(data), pump.now());
-            }
-            _ => continue,
-        }
+    loop {
         while let Some(packet) = state.poll(pump.now()) {
             if matches!(packet, Packet::Status(_)) {
                 until = pump.now() + state.times().patience;
@@ -370,6 +382,16 @@ fn answer(pump: &mut Running, state: &mut impl Receive) {
                     return;
                 }
             }
+        }
+        match pump.events.recv_deadline(pump.until(until)) {
+            Ok(Event::Packet(Packet::Data(data))) if state.knows(data.sender) => {
+                if data.is_farewell() && state.has_one_sender() {
+                    return;
+                }
+                state.on_packet(Packet::Data(data), pump.now());
+            }
+            Ok(_) => {}
+            Err(_) => return,
         }
     }
 }
@@ -467,5 +489,5 @@ fn receive_once<T, C: Codec<T>>(
     if state.is_refused() {
         return Err(End::Taken);
     }
-    pump.note(usize::from(state.has_sender()))
+    pump.note(usize::from(state.has_sender()), state.may_be_refused(pump.now()))
 }

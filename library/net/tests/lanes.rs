@@ -24,7 +24,7 @@ fn items_come_in_order_and_the_end_is_told() {
     });
     assert!(rx.iter().eq(0..100_000));
     assert_eq!(sends.join().unwrap(), Ok(()));
-    assert_eq!(rx.end(), Some(End::Closed));
+    assert_eq!((rx.end(), rx.ended()), (Some(End::Closed), Ok(())));
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn an_end_without_another_one_gives_up() {
     let (here, there) = nodes();
     let rx = here.lane::<u64>("alone").gives_up_after(SECOND / 5).receiver().unwrap();
     assert!(rx.recv().is_err());
-    assert_eq!(rx.end(), Some(End::Silent));
+    assert_eq!((rx.end(), rx.ended()), (Some(End::Silent), Err(End::Silent)));
     let tx = there.lane::<u64>("lonely").window(2).gives_up_after(SECOND / 5).sender().unwrap();
     while tx.send(1).is_ok() {}
     assert_eq!(tx.end(), Some(End::Silent));
@@ -138,6 +138,14 @@ fn a_second_end_of_a_name_gives_up() {
     }
     assert_eq!(second.end(), Some(End::Taken));
     assert!(rx.is_empty());
+    // Not only after twice the patience.
+    let impatient = there.lane::<u64>("twice").patience(times).gives_up_after(times);
+    let impatient = impatient.sender().unwrap();
+    while impatient.send(4).is_ok() {}
+    assert_eq!(impatient.end(), Some(End::Taken));
+    let third = there.lane::<u64>("twice").patience(times).sender().unwrap();
+    third.send(5).unwrap();
+    assert_eq!(third.finish(times).unwrap_err().end, End::Taken);
     // The first one goes on.
     tx.send(3).unwrap();
     assert_eq!(rx.recv(), Ok(3));
@@ -150,11 +158,24 @@ fn what_is_refused_names_the_mend() {
         assert!(matches!(&error, OpenError::Address { .. }), "{error}");
         assert!(error.to_string().contains("10.0.0.2:7447"));
     }
-    let taken = address();
-    let node = Node::listen(&taken).unwrap();
-    assert!(matches!(Node::listen(&taken), Err(OpenError::Address { .. })));
-    for name in ["", "a//b", "/a", "a*", "a?b", "a/"] {
+    let node = Node::listen("127.0.0.1:0").unwrap();
+    for (address, mend) in [
+        (node.address(), "another program listens there: end it, or take another port"),
+        ("192.0.2.1:7447", "this machine has no such address"),
+        ("nohost.invalid:7447", "the host isn't known"),
+    ] {
+        let error = Node::listen(address).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("{address}: {mend}")), "{error}");
+        assert!(!error.contains(".rs:"), "{error}");
+    }
+    let error = Node::connect("nohost.invalid:7447").unwrap_err().to_string();
+    assert!(error.contains("the host isn't known"), "{error}");
+    for name in ["", "a//b", "/a", "a*", "a?b", "a/", "a b", "a.b", "\u{e9}", "a\0", "@a"] {
         assert!(matches!(node.lane::<u8>(name).sender(), Err(OpenError::Name(_))), "{name}");
+    }
+    assert!(node.lane::<u8>("a/b-C_9").sender().is_ok());
+    for (window, is_right) in [(1, true), (1 << 24, true), ((1 << 24) + 1, false)] {
+        assert_eq!(node.lane::<u8>("a").window(window).sender().is_ok(), is_right);
     }
     assert_eq!(node.lane::<u8>("a").window(0).sender().unwrap_err(), OpenError::Window);
 }
@@ -215,7 +236,8 @@ fn what_is_not_received_is_counted() {
         assert!(tx.untaken() > n);
     }
     let unconfirmed = tx.finish(SECOND / 10).unwrap_err();
-    assert_eq!((unconfirmed.items, unconfirmed.end), (100, End::TimedOut));
+    assert_eq!((unconfirmed.items, &unconfirmed.end), (100, &End::NoReceiver));
+    assert!(unconfirmed.to_string().contains("no receiver has come"));
 }
 
 #[test]
@@ -248,6 +270,34 @@ fn times_of_any_length_are_taken() {
     }
 }
 
+#[test]
+fn a_node_has_the_port_that_the_system_chose() {
+    let here = Node::listen("localhost:0").unwrap();
+    assert!(here.address().starts_with("localhost:"));
+    assert!(!here.address().ends_with(":0"));
+    let there = Node::connect(here.address()).unwrap();
+    assert_eq!(there.address(), here.address());
+    assert!(matches!(Node::connect("localhost:0"), Err(OpenError::Address { .. })));
+    let rx = here.lane::<u64>("port").receiver().unwrap();
+    assert!(there.lane::<u64>("port").sender().unwrap().send(7).is_ok());
+    assert_eq!(rx.recv(), Ok(7));
+}
+
+#[test]
+fn a_runtime_of_one_thread_has_nodes() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        let (here, there) = nodes();
+        let rx = here.lane::<u64>("runtime").receiver().unwrap();
+        let tx = there.lane::<u64>("runtime").sender().unwrap();
+        drop((here, there));
+        tx.send_async(7).await.unwrap();
+        assert_eq!(rx.recv_async().await, Ok(7));
+        tx.finish(10 * SECOND).unwrap();
+        drop(Node::listen("127.0.0.1:0").unwrap());
+    });
+}
+
 /// A codec that can't read what it writes.
 struct Broken;
 
@@ -269,13 +319,22 @@ impl Codec<u8> for Broken {
 }
 
 #[test]
-fn faults_of_a_codec_end_the_lane_and_say_why() {
+fn both_ends_hear_that_an_item_cannot_be_read() {
     let (here, there) = nodes();
     let rx = here.lane_by::<u8, Broken>("broken").receiver().unwrap();
     let tx = there.lane_by::<u8, Broken>("broken").sender().unwrap();
     tx.send(1).unwrap();
     assert!(rx.recv().is_err());
     assert_eq!(rx.end(), Some(End::Malformed));
+    assert_eq!(rx.ended(), Err(End::Malformed));
+    let unconfirmed = tx.finish(5 * SECOND).unwrap_err();
+    assert_eq!((unconfirmed.items, unconfirmed.end), (1, End::Closed));
+}
+
+#[test]
+fn a_panic_of_a_codec_ends_the_lane_and_says_why() {
+    let (here, _) = nodes();
+    let tx = here.lane_by::<u8, Broken>("broken").sender().unwrap();
     let _ = tx.send(13);
     let begin = Instant::now();
     while tx.end().is_none() {

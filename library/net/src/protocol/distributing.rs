@@ -363,6 +363,10 @@ impl Deliver for Distributing {
         self.refusals.is_some_and(|refusals| refusals.are_final(self.times))
     }
 
+    fn may_be_refused(&self, now: Duration) -> bool {
+        self.refusals.is_some_and(|refusals| refusals.are_new(now, self.times))
+    }
+
     fn farewells(&self) -> Vec<Packet> {
         self.bindings.iter().flat_map(|binding| binding.state.farewells()).collect()
     }

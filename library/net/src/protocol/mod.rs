@@ -72,6 +72,9 @@ pub(crate) trait Deliver {
     /// Whether another sender has this one's place, and lives.
     fn is_refused(&self) -> bool;
 
+    /// Whether another sender has this one's place by the last word that was heard. It may be dead.
+    fn may_be_refused(&self, now: Duration) -> bool;
+
     /// Last packets to receivers that have all or are closed, so that they need not wait for questions.
     /// They may get lost.
     fn farewells(&self) -> Vec<Packet>;
@@ -111,6 +114,9 @@ pub(crate) trait Receive {
 
     /// Whether another receiver has this one's place, and lives.
     fn is_refused(&self) -> bool;
+
+    /// Whether another receiver has this one's place by the last word that was heard. It may be dead.
+    fn may_be_refused(&self, now: Duration) -> bool;
 
     /// Whether a sender may wait until items are taken.
     fn is_short(&self) -> bool;
@@ -200,15 +206,19 @@ struct Refusals {
 impl Refusals {
     /// One more. After a silence they begin anew.
     fn and(before: Option<Self>, now: Duration, times: Times) -> Option<Self> {
-        let first = before
-            .filter(|before| now.saturating_sub(before.last) <= times.patience)
-            .map_or(now, |before| before.first);
+        let first =
+            before.filter(|before| before.are_new(now, times)).map_or(now, |before| before.first);
         Some(Self { first, last: now })
     }
 
     /// Whether the other end can't be one that is dead.
     fn are_final(self, times: Times) -> bool {
         self.last - self.first > 2 * times.patience
+    }
+
+    /// Whether the last one was heard of late.
+    fn are_new(self, now: Duration, times: Times) -> bool {
+        now.saturating_sub(self.last) <= times.patience
     }
 }
 

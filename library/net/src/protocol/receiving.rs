@@ -346,6 +346,10 @@ impl Receive for Receiving {
         self.refusals.is_some_and(|refusals| refusals.are_final(self.times))
     }
 
+    fn may_be_refused(&self, now: Duration) -> bool {
+        self.refusals.is_some_and(|refusals| refusals.are_new(now, self.times))
+    }
+
     fn is_short(&self) -> bool {
         self.sender.as_ref().is_some_and(|sender| {
             let untaken = sender.expected.saturating_sub(sender.told.taken);

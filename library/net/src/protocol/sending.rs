@@ -369,6 +369,10 @@ impl Deliver for Sending {
         self.refusals.is_some_and(|refusals| refusals.are_final(self.times))
     }
 
+    fn may_be_refused(&self, now: Duration) -> bool {
+        self.refusals.is_some_and(|refusals| refusals.are_new(now, self.times))
+    }
+
     fn farewells(&self) -> Vec<Packet> {
         let farewell = |receiver: Other| {
             Packet::Data(Data { is_last: true, asks: false, ..self.empty(receiver.id) })

@@ -215,6 +215,10 @@ impl Receive for Several {
         self.other.is_refused()
     }
 
+    fn may_be_refused(&self, now: Duration) -> bool {
+        self.other.may_be_refused(now)
+    }
+
     fn is_short(&self) -> bool {
         self.short > 0
     }
