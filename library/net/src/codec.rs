@@ -7,6 +7,12 @@ use bytes::Bytes;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// How items of type `T` become bytes, and bytes items.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` doesn't make bytes of `{T}`",
+    note = "`lane` takes numbers, and types with zerocopy's derives `FromBytes`, `IntoBytes` and `Immutable`",
+    note = "`records` takes `Vec<u8>` and `Bytes`",
+    note = "for a type of serde's: `lane_by::<_, Postcard>`, with feature `serde` of corelane-net"
+)]
 pub trait Codec<T>: 'static {
     /// The length of each item's bytes, if all have the same.
     const LEN: Option<usize>;
@@ -56,6 +62,7 @@ impl std::error::Error for Malformed {}
 #[derive(Debug, Clone, Copy)]
 pub struct Plain;
 
+#[diagnostic::do_not_recommend]
 impl<T: IntoBytes + FromBytes + Immutable + 'static> Codec<T> for Plain {
     const LEN: Option<usize> = Some(size_of::<T>());
 

@@ -319,7 +319,14 @@ fn to_one<T, C: Codec<T>>(id: Id, terms: Terms, times: Times, window: u64) -> To
     ToOne::new(Sending::new(id, terms, times, window))
 }
 
-/// The sending end of a lane. It has the calls of [`channel::Sender`]; its clones are, too.
+/// The sending end of a lane. It has the calls of [`channel::Sender`]: [`send`](channel::Sender::send),
+/// [`try_send`](channel::Sender::try_send), [`send_timeout`](channel::Sender::send_timeout),
+/// [`send_async`](channel::Sender::send_async) and the others.
+///
+/// `clone()` gives a [`channel::Sender`], which sends and can't [`finish`](Self::finish).
+///
+/// A program ends its lane by [`finish`](Self::finish). If it only drops the sender, and then ends, items are
+/// lost.
 #[derive(Debug)]
 pub struct Sender<T, S = channel::Sender<T>> {
     front: S,
@@ -344,8 +351,8 @@ impl<T, S> Sender<T, S> {
     /// Sends no more, and waits until the receiving program has received all. Clones of the
     /// channel's sender can send until then.
     ///
-    /// A sender that is only dropped doesn't wait: what it has sent goes on as long as this program
-    /// lives.
+    /// A sender that is only dropped doesn't wait: its items go on as long as this program lives. So a program
+    /// that ends calls `finish` before.
     ///
     /// # Errors
     ///
@@ -391,7 +398,26 @@ impl<T, S> Sender<T, S> {
     }
 }
 
-/// The receiving end of a lane. It has the calls of [`channel::Receiver`]; its clones are, too.
+/// The receiving end of a lane. It has the calls of [`channel::Receiver`]: [`recv`](channel::Receiver::recv),
+/// [`try_recv`](channel::Receiver::try_recv), [`recv_timeout`](channel::Receiver::recv_timeout),
+/// [`recv_async`](channel::Receiver::recv_async), [`iter`](channel::Receiver::iter) and the others.
+///
+/// `clone()` gives a [`channel::Receiver`], which receives and can't [`confirm`](Self::confirm).
+///
+/// ```
+/// # use std::time::Duration;
+/// use corelane_net::{Node, channel, select};
+///
+/// let node = Node::listen("127.0.0.1:0")?;
+/// let rx = node.lane::<u64>("numbers").receiver()?;
+/// let (stop, stopped) = channel::bounded::<()>(1);
+/// stop.send(())?;
+/// select! {
+///     recv(rx) -> n => println!("{}", n?),
+///     recv(stopped) -> _ => println!("told to stop"),
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Receiver<T> {
     behind: channel::Receiver<T>,

@@ -24,7 +24,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The handles are those of [`corelane::channel`], and have all of its calls: `send`, `try_send`,
+//! The handles are those of [`channel`], and have all of its calls: `send`, `try_send`,
 //! `send_timeout`, `send_async`, `recv`, `select!` and the others. A thread of the lane takes what
 //! was sent, in packets of up to 240 KiB: as many items as there are, so that a single one doesn't
 //! wait. The engine, [Zenoh](https://zenoh.io), moves the packets.
@@ -39,7 +39,8 @@
 //! | several receivers | they [share](Lane::sharing_sender) the items, get [all](Lane::broadcast_sender) of them, or those of [some keys](Lane::sender_by_key) |
 //! | several senders | [`receiver_of_several`](Lane::receiver_of_several): items of each in its order |
 //! | items that must be fresh | a [`latest_sender`](Lane::latest_sender) never waits: it drops its oldest item, and [counts](corelane::channel::latest::Sender::dropped) |
-//! | the sender ends | the receiver gets what is left, and then its calls say that the channel is disconnected; [`Receiver::end`] says why |
+//! | the sender ends by [`finish`](Sender::finish) | the receiver gets what is left, and then its calls say that the channel is disconnected; [`Receiver::ended`] says whether all has come |
+//! | the sender is only dropped | as above if its program goes on. A program that ends at once loses what it had accepted and not yet sent |
 //! | the sender dies | as above, when no other sender has come for a while: see [`gives_up_after`](Lane::gives_up_after). What it had accepted and not yet sent is lost |
 //! | one of several receivers dies | unless each gets all items, those that its program had not taken go to the others, before newer ones. The last ones that it had taken may come there again |
 //! | the receiver dies | items that its program had not taken go to the next receiver. The last ones that it had taken may come there again |
@@ -79,6 +80,7 @@ mod pump;
 mod shared;
 
 pub use bytes::Bytes;
+pub use corelane::{channel, select};
 #[cfg(feature = "serde")]
 pub use codec::Postcard;
 pub use codec::{Codec, Malformed, Plain, Records};
