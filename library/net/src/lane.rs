@@ -361,6 +361,7 @@ impl<T, S> Sender<T, S> {
     pub fn finish(self, timeout: Duration) -> Result<(), Unconfirmed> {
         let Self { front, rest, pump } = self;
         drop(front);
+        let _awaits = pump.awaits();
         let end = pump.wait_for_end(timeout);
         match rest.len() as u64 + pump.untaken() {
             0 => Ok(()),
@@ -378,8 +379,10 @@ impl<T, S> Sender<T, S> {
         self.rest.len() as u64 + self.pump.untaken()
     }
 
-    /// Waits until all that was sent is received. Returns whether it is.
+    /// Waits until all that was sent is received. Returns whether it is. Receivers tell it as soon as it is so:
+    /// within about a millisecond besides the network's time.
     pub fn wait_until_received(&self, timeout: Duration) -> bool {
+        let _awaits = self.pump.awaits();
         let begin = Instant::now();
         while self.untaken() > 0 && begin.elapsed() < timeout && self.end().is_none() {
             thread::sleep(Duration::from_micros(200));

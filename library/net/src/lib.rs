@@ -80,10 +80,10 @@ mod pump;
 mod shared;
 
 pub use bytes::Bytes;
-pub use corelane::{channel, select};
 #[cfg(feature = "serde")]
 pub use codec::Postcard;
 pub use codec::{Codec, Malformed, Plain, Records};
+pub use corelane::{channel, select};
 pub use error::{End, OpenError, Unconfirmed};
 pub use lane::{Lane, LatestSender, Receiver, Sender};
 pub use node::Node;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -22,6 +22,8 @@ const LAST_WORDS: Duration = Duration::from_millis(200);
 #[derive(Debug)]
 pub(crate) enum Event {
     Packet(Packet),
+    /// The program of a sender waits until all is taken.
+    Awaited,
     /// The handle was dropped.
     Dropped,
 }
@@ -47,6 +49,8 @@ struct Shared {
     changed: Condvar,
     /// Items that the thread has taken from a sender, and the receiving program not.
     untaken: AtomicU64,
+    /// Calls that wait until all is taken.
+    awaiting: AtomicUsize,
     /// Items that were sent at most once, and don't come.
     lost: AtomicU64,
     given: Mutex<Given>,
@@ -127,6 +131,13 @@ impl Pump {
         self.shared.untaken.load(Ordering::SeqCst)
     }
 
+    /// Receivers tell at once what they have taken, until the result is dropped.
+    pub(crate) fn awaits(&self) -> Awaits<'_> {
+        self.shared.awaiting.fetch_add(1, Ordering::SeqCst);
+        let _ = self.events.send(Event::Awaited);
+        Awaits(&self.shared)
+    }
+
     /// Items that were sent to this receiver at most once, and don't come.
     pub(crate) fn lost(&self) -> u64 {
         self.shared.lost.load(Ordering::SeqCst)
@@ -174,6 +185,15 @@ impl Pump {
         let known = self.shared.known.lock().expect("no thread panics with it");
         let waited = self.shared.changed.wait_timeout_while(known, timeout, |known| !is_so(known));
         drop(waited.expect("as above"));
+    }
+}
+
+/// A call that waits until all is taken.
+pub(crate) struct Awaits<'a>(&'a Shared);
+
+impl Drop for Awaits<'_> {
+    fn drop(&mut self) {
+        self.0.awaiting.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -277,6 +297,7 @@ fn send_once<T>(
             outbox.state().on_packet(packet, pump.now());
         }
     }
+    outbox.state().set_awaited(pump.shared.awaiting.load(Ordering::SeqCst) > 0);
     let has_room = loop {
         let has_room = outbox.fill(front, &pump.shared.untaken).map_err(|_| End::Malformed)?;
         let mut has_sent = false;
@@ -417,9 +438,13 @@ impl<T> Inbox<T> {
         state: &mut impl Receive,
         now: Duration,
     ) -> Result<(), End> {
-        let Event::Packet(packet) = event else {
-            self.is_dropped = true;
-            return Ok(());
+        let packet = match event {
+            Event::Packet(packet) => packet,
+            Event::Dropped => {
+                self.is_dropped = true;
+                return Ok(());
+            }
+            Event::Awaited => return Ok(()), // of senders
         };
         let Some((data, known)) = state.on_packet(packet, now) else { return Ok(()) };
         let (mut bytes, mut number) = (&data.items[..], 0);

@@ -66,6 +66,21 @@ fn a_slow_receiver_is_felt_within_the_window() {
 }
 
 #[test]
+fn a_program_that_waits_for_each_item_is_quick() {
+    let (here, there) = nodes();
+    let rx = here.lane::<u64>("waits").receiver().unwrap();
+    let tx = there.lane::<u64>("waits").sender().unwrap();
+    assert!(tx.wait_for_receiver(10 * SECOND));
+    thread::spawn(move || rx.iter().for_each(drop));
+    let begin = Instant::now();
+    for n in 0..200 {
+        tx.send(n).unwrap();
+        assert!(tx.wait_until_received(10 * SECOND));
+    }
+    assert!(begin.elapsed() < 3 * SECOND, "{:?}", begin.elapsed());
+}
+
+#[test]
 fn windows_of_one_item_work() {
     let (here, there) = nodes();
     let rx = here.lane::<u8>("one").window(1).receiver().unwrap();

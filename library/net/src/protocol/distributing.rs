@@ -58,6 +58,7 @@ pub(crate) struct Distributing {
     /// Items of a broadcast that no receiver is left to take.
     unreceived: u64,
     has_ended: bool,
+    is_awaited: bool,
     seek: Search,
     replies: VecDeque<Packet>,
     refusals: Option<Refusals>,
@@ -100,6 +101,7 @@ impl Distributing {
             returned: VecDeque::new(),
             unreceived: 0,
             has_ended: false,
+            is_awaited: false,
             seek: Search::from(Duration::ZERO, times),
             replies: VecDeque::new(),
             refusals: None,
@@ -216,6 +218,7 @@ impl Distributing {
         let mut state = Sending::new(id, self.terms, self.times, self.window);
         // The receiver may remember the id from 65,536 bindings ago: then the numbers were lower.
         state.begin_with((self.bound >> BINDINGS.count_ones()) << 40);
+        state.set_awaited(self.is_awaited);
         state.bind(receiver, now);
         (self.difference.is_known, self.refusals) = (false, None);
         self.bindings.push(Binding { receiver, id, state, given: 0, has_keys: false });
@@ -330,6 +333,12 @@ impl Deliver for Distributing {
 
     fn end(&mut self) {
         self.has_ended = true;
+    }
+
+    fn set_awaited(&mut self, is_awaited: bool) {
+        if std::mem::replace(&mut self.is_awaited, is_awaited) != is_awaited {
+            self.bindings.iter_mut().for_each(|binding| binding.state.set_awaited(is_awaited));
+        }
     }
 
     fn has_ended(&self) -> bool {

@@ -9,6 +9,9 @@
 //! The receiver also tells a `limit`: it has room for the items before it. It may have less room
 //! than the sender's window, and hold items of an earlier sender.
 //!
+//! The receiver says now and then what its program has taken, so that a stream costs few packets. While the
+//! sender's program waits until all is taken, its packets say so, and the receiver says at once when it is.
+//!
 //! A packet that is lost leaves a gap. The receiver drops what comes behind a gap, and the sender
 //! goes back to `expected`: by the receiver's word, or after a time without any. What comes twice
 //! is known by its number.
@@ -51,6 +54,9 @@ pub(crate) trait Deliver {
 
     /// The program sends no more.
     fn end(&mut self);
+
+    /// Whether the program waits until all is taken: then the receivers tell it at once.
+    fn set_awaited(&mut self, is_awaited: bool);
 
     fn has_ended(&self) -> bool;
 

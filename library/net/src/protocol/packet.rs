@@ -75,6 +75,8 @@ pub(crate) struct Data {
     pub(crate) is_last: bool,
     /// The sender waits for a status.
     pub(crate) asks: bool,
+    /// The sender's program waits until the items are taken.
+    pub(crate) is_awaited: bool,
     pub(crate) items: Bytes,
 }
 
@@ -140,7 +142,7 @@ impl Packet {
                 to.put_u64_le(data.base);
                 to.put_u64_le(data.first);
                 to.put_u32_le(data.count);
-                put_flags(&mut to, &[data.is_last, data.asks]);
+                put_flags(&mut to, &[data.is_last, data.asks, data.is_awaited]);
                 items = data.items.clone();
             }
             Self::Status(status) => {
@@ -171,7 +173,7 @@ impl Packet {
                 let (sender, receiver) = (reader.u64()?, reader.u64()?);
                 let (window, base) = (reader.u64()?, reader.u64()?);
                 let (first, count) = (reader.u64()?, reader.u32()?);
-                let [is_last, asks] = reader.flags()?;
+                let [is_last, asks, is_awaited] = reader.flags()?;
                 let items = bytes.slice(bytes.len() - reader.0.len()..);
                 first.checked_add(count.into())?;
                 Self::Data(Data {
@@ -184,6 +186,7 @@ impl Packet {
                     count,
                     is_last,
                     asks,
+                    is_awaited,
                     items,
                 })
             }
@@ -267,6 +270,7 @@ mod tests {
                 count: 5,
                 is_last: true,
                 asks: false,
+                is_awaited: true,
                 items,
             }),
             Packet::Status(Status {

@@ -49,6 +49,8 @@ struct Bound {
     has_gap: bool,
     /// The sender waits for a status.
     asks: bool,
+    /// The sender's program waits until the items are taken.
+    is_awaited: bool,
     /// What it was told last, and when.
     told: Progress,
     told_at: Duration,
@@ -109,7 +111,9 @@ impl Receiving {
         let (progress, told) = (self.progress(sender), sender.told);
         let is_news = progress != told;
         let has_taken = progress.limit.saturating_sub(told.limit) >= sender.window.div_ceil(4);
-        if sender.asks || (is_news && (has_taken || sender.end == Some(progress.taken))) {
+        let has_all = sender.end == Some(progress.taken)
+            || (sender.is_awaited && progress.taken == progress.expected);
+        if sender.asks || (is_news && (has_taken || has_all)) {
             Duration::ZERO
         } else if is_news {
             sender.told_at + self.times.quarter()
@@ -153,6 +157,7 @@ impl Receiving {
             end: None,
             has_gap: false,
             asks: true,
+            is_awaited: false,
             told: Progress::default(),
             told_at: now,
             is_gone: false,
@@ -174,6 +179,7 @@ impl Receiving {
         sender.other.heard = now;
         sender.is_gone = false;
         sender.asks |= data.asks;
+        sender.is_awaited = data.is_awaited;
         if data.base > sender.expected {
             // Another receiver has taken those before.
             (sender.base, sender.expected) = (data.base, data.base);
@@ -353,7 +359,8 @@ impl Receive for Receiving {
     fn is_short(&self) -> bool {
         self.sender.as_ref().is_some_and(|sender| {
             let untaken = sender.expected.saturating_sub(sender.told.taken);
-            untaken.saturating_mul(4) >= sender.window.saturating_mul(3)
+            (sender.is_awaited && untaken > 0)
+                || untaken.saturating_mul(4) >= sender.window.saturating_mul(3)
         })
     }
 

@@ -53,6 +53,9 @@ pub(crate) struct Sending {
     base: u64,
     base_is_of: Option<Id>,
     has_ended: bool,
+    /// Whether the program waits until all is taken, and up to which item the receiver was told so.
+    is_awaited: bool,
+    told_awaited: u64,
     /// Whether this receiver was told the end, and whether it has confirmed that.
     end_is_told: bool,
     end_is_known: bool,
@@ -89,6 +92,8 @@ impl Sending {
             base: 0,
             base_is_of: None,
             has_ended: false,
+            is_awaited: false,
+            told_awaited: 0,
             end_is_told: false,
             end_is_known: false,
             gap: None,
@@ -185,6 +190,7 @@ impl Sending {
         (self.sent, self.expected) = (self.taken, self.taken);
         (self.gap, self.limit) = (None, None);
         (self.end_is_told, self.end_is_known) = (false, false);
+        self.told_awaited = self.taken;
         (self.told, self.answered, self.again) = (Duration::ZERO, now, self.times.again);
     }
 
@@ -222,10 +228,13 @@ impl Sending {
             && self.limit.is_some_and(|limit| self.sent < limit)
     }
 
-    /// Whether the receiver knows nothing of this sender, or not that there are no more items.
+    /// Whether the receiver knows nothing of this sender, or not that there are no more items, or that the
+    /// program waits until they are taken.
     fn must_tell(&self) -> bool {
-        let is_end = self.has_ended && self.sent == self.next;
-        self.told == Duration::ZERO || (is_end && !self.end_is_told)
+        let is_sent = self.sent == self.next;
+        let is_awaited = self.is_awaited && self.told_awaited.max(self.taken) < self.next;
+        self.told == Duration::ZERO
+            || (is_sent && (is_awaited || (self.has_ended && !self.end_is_told)))
     }
 
     /// Since when it waits for an answer, if it does.
@@ -248,6 +257,7 @@ impl Sending {
             count: 0,
             is_last: false,
             asks: true,
+            is_awaited: self.is_awaited,
             items: Bytes::new(),
         }
     }
@@ -275,6 +285,9 @@ impl Sending {
         }
         if data.asks {
             self.asked = (self.sent, now);
+        }
+        if data.is_awaited {
+            self.told_awaited = self.sent;
         }
         data.is_last = self.has_ended && self.sent == self.next;
         self.end_is_told |= data.is_last;
@@ -339,6 +352,10 @@ impl Deliver for Sending {
 
     fn end(&mut self) {
         self.has_ended = true;
+    }
+
+    fn set_awaited(&mut self, is_awaited: bool) {
+        self.is_awaited = is_awaited;
     }
 
     fn has_ended(&self) -> bool {

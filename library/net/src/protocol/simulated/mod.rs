@@ -153,5 +153,5 @@ fn run_all(number: u64, run: impl Fn(u64) + RefUnwindSafe) {
 
 /// Whether one of some schedules fails.
 fn is_found(run: impl Fn(u64) + RefUnwindSafe) -> bool {
-    (0..3000).any(|seed| catch_unwind(|| run(seed)).is_err())
+    (0..30_000).any(|seed| catch_unwind(|| run(seed)).is_err())
 }

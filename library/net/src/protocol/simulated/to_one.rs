@@ -195,6 +195,7 @@ impl World {
                 sender.state.push(Bytes::new(), n as u32);
                 sender.left -= n;
             }
+            sender.state.set_awaited(self.net.random.is_one_of(4));
             if sender.left == 0 {
                 sender.state.end();
             }
@@ -356,6 +357,32 @@ fn run(seed: u64, lane: Lane, mistake: Mistake) {
 fn run_ordered(seed: u64, mistake: Mistake) {
     let lane = if seed.is_multiple_of(3) { Lane::OfSeveral } else { Lane::Ordered };
     run(seed, lane, mistake);
+}
+
+#[test]
+fn a_program_that_waits_hears_at_once_what_is_taken() {
+    let terms = Terms::new(Guarantee::Ordered, 0);
+    for is_awaited in [false, true] {
+        let mut sender = Sending::new(1 << 16, terms, TIMES, 8);
+        let mut receiver = Receiving::new(2 << 16, terms, TIMES, 8);
+        let exchange = |sender: &mut Sending, receiver: &mut Receiving| loop {
+            let (to, from) = (sender.poll(TIMES.again), receiver.poll(TIMES.again));
+            if (&to, &from) == (&None, &None) {
+                return;
+            }
+            to.map(|packet| receiver.on_packet(packet, TIMES.again));
+            from.map(|packet| sender.on_packet(packet, TIMES.again));
+        };
+        exchange(&mut sender, &mut receiver);
+        sender.push(Bytes::new(), 1);
+        exchange(&mut sender, &mut receiver);
+        sender.set_awaited(is_awaited);
+        exchange(&mut sender, &mut receiver);
+        assert_eq!(receiver.is_short(), is_awaited);
+        receiver.on_taken(1);
+        exchange(&mut sender, &mut receiver);
+        assert_eq!(sender.untaken(), u64::from(!is_awaited));
+    }
 }
 
 #[test]

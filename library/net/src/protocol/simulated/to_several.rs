@@ -191,6 +191,7 @@ impl World {
         for sender in self.senders.iter_mut().filter(|sender| sender.is_alive) {
             sender.push(self.net.random.below(5));
             sender.fill(self.mistake);
+            sender.outbox.state().set_awaited(self.net.random.is_one_of(4));
             if self.distribution != Distribution::Broadcast {
                 let safe = sender.sent - sender.untaken();
                 assert!(safe <= sender.taken.len() as u64, "{safe} are said to be taken");
