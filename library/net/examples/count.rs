@@ -2,30 +2,44 @@
 //! ADDRESS N.
 
 use std::error::Error;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use corelane_net::Node;
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["listen", address] => receive(&Node::listen(address)?),
-        ["connect", address, n] => send(&Node::connect(address)?, n.parse()?),
-        _ => Err("count listen ADDRESS, or count connect ADDRESS N".into()),
-    }
+mod arguments;
+
+fn main() -> ExitCode {
+    let usage = "count listen ADDRESS, or count connect ADDRESS N";
+    arguments::run(usage, |arguments| match arguments {
+        ["listen", address] => Some(receive(address)),
+        ["connect", address, n] => Some(send(address, n.parse().ok()?)),
+        _ => None,
+    })
 }
 
-fn receive(node: &Node) -> Result<(), Box<dyn Error>> {
+fn receive(address: &str) -> Result<(), Box<dyn Error>> {
+    let node = Node::listen(address)?;
     let rx = node.lane::<u64>("numbers").gives_up_after(Duration::MAX).receiver()?;
-    let first = rx.recv()?;
-    let begin = Instant::now();
-    let numbers = 1 + rx.iter().zip(first + 1..).filter(|(number, next)| number == next).count();
-    let ns = begin.elapsed().as_nanos() / numbers as u128;
-    println!("{numbers} numbers in order, {ns} ns each");
-    Ok(())
+    let (mut last, mut numbers, mut jumps, mut begin) = (None, 0, 0, Instant::now());
+    for number in rx.iter() {
+        match last {
+            None => begin = Instant::now(),
+            Some(last) if number != last + 1 => {
+                println!("{number} after {last}: another sender, or one that was started anew");
+                jumps += 1;
+            }
+            Some(_) => {}
+        }
+        (last, numbers) = (Some(number), numbers + 1);
+    }
+    let ns = begin.elapsed().as_nanos() / numbers.max(1);
+    println!("{numbers} numbers, {jumps} of them out of order, {ns} ns each");
+    Ok(rx.ended()?)
 }
 
-fn send(node: &Node, n: u64) -> Result<(), Box<dyn Error>> {
+fn send(address: &str, n: u64) -> Result<(), Box<dyn Error>> {
+    let node = Node::connect(address)?;
     let tx = node.lane::<u64>("numbers").sender()?;
     for number in 0..n {
         tx.send(number)?;

@@ -6,38 +6,42 @@
 
 use std::error::Error;
 use std::io::Write as _;
-use std::process::Command;
+use std::process::{Command, ExitCode};
 use std::thread;
 use std::time::Duration;
 
 use corelane::shm::{Lane, Listener, RecordConsumer};
-use corelane_net::Node;
+use corelane_net::{Node, channel};
+
+mod arguments;
 
 /// Longest line in bytes.
 const LONGEST: usize = 1000;
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["keep", address] => keep(&Node::listen(address)?),
-        ["forward", address] => forward(&Node::connect(address)?),
-        ["crash", name] => crash(name),
-        _ => Err("log_daemon keep ADDRESS, or log_daemon forward ADDRESS".into()),
-    }
+fn main() -> ExitCode {
+    let usage = "log_daemon keep ADDRESS, or log_daemon forward ADDRESS";
+    arguments::run(usage, |arguments| match arguments {
+        ["keep", address] => Some(keep(address)),
+        ["forward", address] => Some(forward(address)),
+        ["crash", name] => Some(crash(name)),
+        _ => None,
+    })
 }
 
 /// Prints the lines of all machines.
-fn keep(node: &Node) -> Result<(), Box<dyn Error>> {
+fn keep(address: &str) -> Result<(), Box<dyn Error>> {
+    let node = Node::listen(address)?;
     let lines =
         node.records::<Vec<u8>>("log").gives_up_after(Duration::MAX).receiver_of_several()?;
     for line in lines.iter() {
         println!("{}", String::from_utf8_lossy(&line));
     }
-    Ok(())
+    Ok(lines.ended()?)
 }
 
 /// Forwards the lines of this machine's programs: here of three that crash.
-fn forward(node: &Node) -> Result<(), Box<dyn Error>> {
+fn forward(address: &str) -> Result<(), Box<dyn Error>> {
+    let node = Node::connect(address)?;
     let log = node.records("log").sender()?;
     let name = format!("log {}", std::process::id());
     let listener = Listener::bind(&name)?;
@@ -53,7 +57,7 @@ fn forward(node: &Node) -> Result<(), Box<dyn Error>> {
     Ok(log.finish(Duration::from_secs(60))?)
 }
 
-fn forward_lines(mut lines: RecordConsumer, log: &corelane::channel::Sender<Vec<u8>>) {
+fn forward_lines(mut lines: RecordConsumer, log: &channel::Sender<Vec<u8>>) {
     // A program may crash before it has its side: then no line and no end ever comes.
     let mut patience = Duration::from_secs(5);
     while let Ok(line) = lines.pop_timeout(patience) {

@@ -2,21 +2,30 @@
 //! another process here, each with its part of the senders.
 
 use std::error::Error;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use corelane_net::Node;
 
+mod arguments;
+
 /// Items of each sender.
 const ITEMS: u64 = 1000;
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [machines, senders] => receive(machines, senders),
-        ["send", address, machines, senders] => send(address, machines.parse()?, senders.parse()?),
-        _ => Err("many MACHINES SENDERS".into()),
-    }
+fn main() -> ExitCode {
+    let usage = "many MACHINES SENDERS, both from 1 on";
+    arguments::run(usage, |arguments| match arguments {
+        [machines, senders] => Some(receive(number(machines)?, number(senders)?)),
+        ["send", address, machines, senders] => {
+            Some(send(address, number(machines)?, number(senders)?))
+        }
+        _ => None,
+    })
+}
+
+/// A number from 1 on.
+fn number(argument: &str) -> Option<u64> {
+    argument.parse().ok().filter(|&number| number > 0)
 }
 
 /// What this process has used.
@@ -51,16 +60,14 @@ impl Usage {
     }
 }
 
-fn receive(machines: &str, senders: &str) -> Result<(), Box<dyn Error>> {
-    let free = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string();
-    let node = Node::listen(&free)?;
+fn receive(machines: u64, senders: u64) -> Result<(), Box<dyn Error>> {
+    let node = Node::listen("127.0.0.1:0")?;
     let rx = node.lane::<u64>("many").receiver_of_several()?;
     let alone = Usage::now()?;
     let mut child = Command::new(std::env::current_exe()?)
-        .args(["send", &free, machines, senders])
+        .args(["send", node.address(), &machines.to_string(), &senders.to_string()])
         .stdin(Stdio::piped())
         .spawn()?;
-    let [machines, senders]: [u64; 2] = [machines.parse()?, senders.parse()?];
     // Each sender says that it is there.
     for _ in 0..senders {
         rx.recv_timeout(Duration::from_secs(120))?;

@@ -2,26 +2,30 @@
 //! machines shared_work take ADDRESS. Counts the primes below N. Machines may come, go and crash meanwhile.
 
 use std::error::Error;
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use corelane::steal::pool::{self, Local, Options};
 use corelane_net::Node;
 
+mod arguments;
+
 /// Numbers of a job, and those that a core looks at in one go.
 const JOB: u64 = 1_000_000;
 const PART: u64 = 10_000;
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["give", address, n] => give(&Node::listen(address)?, n.parse()?),
-        ["take", address] => take(&Node::connect(address)?),
-        _ => Err("shared_work give ADDRESS N, or shared_work take ADDRESS".into()),
-    }
+fn main() -> ExitCode {
+    let usage = "shared_work give ADDRESS N, or shared_work take ADDRESS";
+    arguments::run(usage, |arguments| match arguments {
+        ["give", address, n] => Some(give(address, n.parse().ok()?)),
+        ["take", address] => Some(take(address)),
+        _ => None,
+    })
 }
 
-fn give(node: &Node, n: u64) -> Result<(), Box<dyn Error>> {
+fn give(address: &str, n: u64) -> Result<(), Box<dyn Error>> {
+    let node = Node::listen(address)?;
     // Few jobs wait at a machine, so that none has much when the others have nothing.
     let jobs = node.lane::<u64>("jobs").window(4).gives_up_after(Duration::MAX).sharing_sender()?;
     let counts =
@@ -29,8 +33,7 @@ fn give(node: &Node, n: u64) -> Result<(), Box<dyn Error>> {
     let number = n.div_ceil(JOB);
     let sends = std::thread::spawn(move || {
         (0..number).try_for_each(|job| jobs.send(job)).ok();
-        // Machines that have gone need not hear of the end.
-        let _ = jobs.finish(Duration::from_secs(5));
+        jobs
     });
     // A job whose machine crashes goes to another one, so it may be counted twice.
     let mut of_jobs = vec![None; number as usize];
@@ -41,11 +44,14 @@ fn give(node: &Node, n: u64) -> Result<(), Box<dyn Error>> {
         }
     }
     println!("{} primes below {}", of_jobs.iter().flatten().sum::<u64>(), number * JOB);
-    sends.join().expect("it doesn't panic");
+    let jobs = sends.join().expect("it doesn't panic");
+    // Machines that have gone need not hear of the end.
+    let _ = jobs.finish(Duration::from_secs(5));
     Ok(())
 }
 
-fn take(node: &Node) -> Result<(), Box<dyn Error>> {
+fn take(address: &str) -> Result<(), Box<dyn Error>> {
+    let node = Node::connect(address)?;
     let jobs = node.lane::<u64>("jobs").window(4).confirmed().receiver()?;
     let counts = node.lane::<[u64; 2]>("counts").sender()?;
     let mut done = 0;
@@ -58,6 +64,7 @@ fn take(node: &Node) -> Result<(), Box<dyn Error>> {
         done += 1;
     }
     println!("{done} jobs");
+    jobs.ended()?;
     Ok(counts.finish(Duration::from_secs(10))?)
 }
 
