@@ -22,7 +22,7 @@ use zenoh::qos::CongestionControl;
 use crate::error::OpenError;
 use crate::node::Tls;
 use crate::pool;
-use crate::protocol::{BINDINGS, Id, Packet};
+use crate::protocol::{BINDINGS, Data, Id, Packet};
 use crate::pump::Event;
 #[cfg(feature = "shared-memory")]
 use crate::shared::{Route, SharedMemory};
@@ -101,8 +101,7 @@ impl Engine {
         let subscribe = |key: String| {
             let events = events.clone();
             let declared = session.declare_subscriber(key).callback(move |sample| {
-                let bytes = shared(sample.payload());
-                if let Some(packet) = Packet::from_bytes(bytes) {
+                if let Some(packet) = packet(sample.payload()) {
                     // The pump may have ended.
                     let _ = events.send(Event::Packet(packet));
                 }
@@ -175,22 +174,36 @@ fn without_places(error: &zenoh::Error) -> String {
     words + rest
 }
 
+/// The packet of a payload. What came through shared memory is a part of its own, and is not copied.
+fn packet(payload: &ZBytes) -> Option<Packet> {
+    let mut parts = payload.slices();
+    if let (Some(head), Some(items), None) = (parts.next(), parts.next(), parts.next())
+        && let Some(Packet::Data(data)) = Packet::from_bytes(Bytes::copy_from_slice(head))
+        && data.items.is_empty()
+        && !items.is_empty()
+    {
+        let items = Bytes::from_owner(Part(payload.clone(), 1));
+        return Some(Packet::Data(Data { items, ..data }));
+    }
+    Packet::from_bytes(shared(payload))
+}
+
 /// The bytes of a packet, without a copy if they are in one piece.
 fn shared(payload: &ZBytes) -> Bytes {
     if payload.slices().nth(1).is_none() {
-        return Bytes::from_owner(Payload(payload.clone()));
+        return Bytes::from_owner(Part(payload.clone(), 0));
     }
     let mut joined = pool::buffer(payload.len());
     payload.slices().for_each(|slice| joined.extend_from_slice(slice));
     pool::share(joined)
 }
 
-/// A payload in one piece.
-struct Payload(ZBytes);
+/// A part of a payload.
+struct Part(ZBytes, usize);
 
-impl AsRef<[u8]> for Payload {
+impl AsRef<[u8]> for Part {
     fn as_ref(&self) -> &[u8] {
-        self.0.slices().next().unwrap_or_default()
+        self.0.slices().nth(self.1).unwrap_or_default()
     }
 }
 
@@ -268,6 +281,16 @@ struct Destination {
 }
 
 impl Link {
+    /// Most bytes of items in a packet, if they have the same length. A packet wakes some threads, so it
+    /// should be large. With more bytes, the caches no longer hold it.
+    pub(crate) fn packet_bytes(&self) -> usize {
+        #[cfg(feature = "shared-memory")]
+        if self.memory.is_asked() {
+            return 480 << 10;
+        }
+        240 << 10
+    }
+
     /// Sends a packet. It may get lost.
     pub(crate) fn send(&mut self, packet: &Packet) -> Result<(), String> {
         let to = match packet {

@@ -11,9 +11,6 @@ use crate::codec::{Codec, Malformed, put, split};
 use crate::pool;
 use crate::protocol::{Deliver, Distributing, Distribution, Returned, Sending, Target};
 
-/// Most bytes of items in a packet, if they have the same length. A packet wakes some threads, so it
-/// should be large. With more bytes, the caches no longer hold it.
-const PACKET: usize = 240 << 10;
 /// Bytes of an item that is taken together with others: a larger one isn't moved once more.
 const SMALL: usize = 64;
 /// Most items that are taken together.
@@ -28,8 +25,8 @@ pub(crate) trait Fill<T> {
     /// The number of items that were taken from the program, and not by a receiver's.
     fn untaken(&self) -> u64;
 
-    /// Takes some items from the program, if there is room: to one receiver, a packet. Returns whether
-    /// there is still room. `untaken` is kept up to date.
+    /// Takes some items from the program, if there is room: to one receiver, a packet of up to
+    /// `packet_bytes`, and its last item. Returns whether there is still room. `untaken` is kept up to date.
     ///
     /// # Errors
     ///
@@ -37,6 +34,7 @@ pub(crate) trait Fill<T> {
     fn fill(
         &mut self,
         front: &channel::Receiver<T>,
+        packet_bytes: usize,
         untaken: &AtomicU64,
     ) -> Result<bool, Malformed>;
 }
@@ -56,13 +54,20 @@ impl<T, C: Codec<T>> ToOne<T, C> {
     }
 
     /// Takes up to `most` items. Returns their bytes and number.
-    fn pack(&mut self, front: &channel::Receiver<T>, most: usize) -> (Vec<u8>, u32) {
+    fn pack(
+        &mut self,
+        front: &channel::Receiver<T>,
+        packet_bytes: usize,
+        most: usize,
+    ) -> (Vec<u8>, u32) {
         let len = C::LEN.unwrap_or(self.last);
-        let mut items = pool::buffer(most.saturating_mul(len).min(PACKET));
+        let mut items = pool::buffer(most.saturating_mul(len).min(packet_bytes));
         let mut count = 0;
-        while count < most && (count == 0 || items.len() + C::LEN.unwrap_or(self.last) <= PACKET) {
+        while count < most
+            && (count == 0 || items.len() + C::LEN.unwrap_or(self.last) <= packet_bytes)
+        {
             if C::LEN.is_some_and(|len| len <= SMALL) && front.len() > 1 {
-                let fits = (PACKET - items.len().min(PACKET)) / len.max(1);
+                let fits = (packet_bytes - items.len().min(packet_bytes)) / len.max(1);
                 front.recv_many(&mut self.run, RUN.min(most - count).min(fits.max(1)));
             } else if let Ok(item) = front.try_recv() {
                 self.run.push(item);
@@ -95,13 +100,14 @@ impl<T, C: Codec<T>> Fill<T> for ToOne<T, C> {
     fn fill(
         &mut self,
         front: &channel::Receiver<T>,
+        packet_bytes: usize,
         untaken: &AtomicU64,
     ) -> Result<bool, Malformed> {
         if self.state.room() > 0 && !self.state.has_ended() {
             let most = self.state.room().min(front.len().max(1) as u64);
             // Before they leave the channel: meanwhile they count twice, so that no item is left out.
             untaken.store(self.state.untaken() + most, Ordering::SeqCst);
-            match self.pack(front, most as usize) {
+            match self.pack(front, packet_bytes, most as usize) {
                 (_, 0) if front.is_disconnected() && front.is_empty() => self.state.end(),
                 (_, 0) => {}
                 (items, count) => self.state.push(pool::share(items), count),
@@ -166,12 +172,17 @@ impl<T, C: Codec<T>> ToSeveral<T, C> {
     }
 
     /// The receivers that have most room get the next items, or all get all.
-    fn fill_by_room(&mut self, front: &channel::Receiver<T>, untaken: &AtomicU64) -> bool {
+    fn fill_by_room(
+        &mut self,
+        front: &channel::Receiver<T>,
+        packet_bytes: usize,
+        untaken: &AtomicU64,
+    ) -> bool {
         while let Some((target, most)) = self.state.next_target(self.available(front)) {
             let (mut items, mut count) = (Vec::new(), 0);
             untaken.store(self.untaken() + most, Ordering::SeqCst);
             while u64::from(count) < most
-                && items.len() < PACKET
+                && items.len() < packet_bytes
                 && let Some(item) = self.next(front)
             {
                 put::<T, C>(&item, &mut items);
@@ -187,7 +198,12 @@ impl<T, C: Codec<T>> ToSeveral<T, C> {
 
     /// Each item goes to the receiver that has its key. An item whose receiver has no room stops
     /// those behind it.
-    fn fill_by_key(&mut self, front: &channel::Receiver<T>, untaken: &AtomicU64) -> bool {
+    fn fill_by_key(
+        &mut self,
+        front: &channel::Receiver<T>,
+        packet_bytes: usize,
+        untaken: &AtomicU64,
+    ) -> bool {
         if !self.state.settle() {
             return false;
         }
@@ -208,7 +224,7 @@ impl<T, C: Codec<T>> ToSeveral<T, C> {
             }
             put::<T, C>(&item, items);
             *count += 1;
-            if items.len() >= PACKET {
+            if items.len() >= packet_bytes {
                 let (items, count) = std::mem::take(&mut batches[owner]);
                 self.state.push(Target::One(owner), items.into(), count);
             }
@@ -236,13 +252,14 @@ impl<T, C: Codec<T>> Fill<T> for ToSeveral<T, C> {
     fn fill(
         &mut self,
         front: &channel::Receiver<T>,
+        packet_bytes: usize,
         untaken: &AtomicU64,
     ) -> Result<bool, Malformed> {
         self.take_returned()?;
         let has_room = !self.state.has_ended()
             && match self.state.distribution() {
-                Distribution::ByKey => self.fill_by_key(front, untaken),
-                _ => self.fill_by_room(front, untaken),
+                Distribution::ByKey => self.fill_by_key(front, packet_bytes, untaken),
+                _ => self.fill_by_room(front, packet_bytes, untaken),
             };
         untaken.store(self.untaken(), Ordering::SeqCst);
         Ok(has_room)

@@ -100,14 +100,16 @@ impl Node {
         Ok(Self { engine: Arc::new(Engine::open(address, false, Some(tls))?) })
     }
 
-    /// Large packets to nodes of this machine go through memory that they share, if the receivers'
-    /// programs are built with the feature, too, and run as the same user. With feature `shared-memory`.
+    /// From now on, large packets of this node's senders to nodes of this machine go through memory, if
+    /// their programs are built with the feature, too, and run as the same user. With feature
+    /// `shared-memory`.
     ///
-    /// The node has 4 MiB, whose pages are locked. While they are full, and where the system gives none,
-    /// packets go through the connection. Receivers that are killed keep what they had: after some
-    /// of them, nothing is left, until the sending program starts anew. The engine raises the process's limit of open files.
+    /// The node has 4 MiB, whose pages are locked. What doesn't fit, and all if the system gives none, goes
+    /// through the connection. A record of 4 KiB and more that is received as `Bytes` keeps its part as long
+    /// as it is there. A receiver that is killed keeps what it had until the sending program ends.
     ///
-    /// Two programs of one machine, and no others, are served better by [`corelane::shm`].
+    /// The engine raises the process's limit of open files, and has two threads more. Two programs of one
+    /// machine, and no others, are served better by [`corelane::shm`].
     ///
     /// ```
     /// # use corelane_net::Node;

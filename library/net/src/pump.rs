@@ -103,7 +103,7 @@ impl Pump {
     ) -> Result<Self, OpenError> {
         let (tx, events) = channel::unbounded();
         let shared = Arc::<Shared>::default();
-        let mut running = Running {
+        let running = Running {
             link: engine.link(name, id, is_sender, &tx)?,
             events,
             shared: shared.clone(),
@@ -114,6 +114,7 @@ impl Pump {
         };
         let thread = thread::Builder::new().name(format!("corelane {name}")).spawn(move || {
             let _guard = Guard(running.shared.clone());
+            let mut running = running; // ends before the guard says so
             work(&mut running);
         });
         thread.map_err(|error| OpenError::Engine(error.to_string()))?;
@@ -165,7 +166,7 @@ impl Pump {
 
     /// Waits until the thread has ended. Returns why it has, or why it hasn't.
     pub(crate) fn wait_for_end(&self, timeout: Duration) -> End {
-        self.wait(timeout, |known| known.end.is_some());
+        self.wait(timeout, |known| known.is_over);
         let known = self.shared.known.lock().expect("no thread panics with it");
         match &known.end {
             Some(end) => end.clone(),
@@ -299,7 +300,9 @@ fn send_once<T>(
     }
     outbox.state().set_awaited(pump.shared.awaiting.load(Ordering::SeqCst) > 0);
     let has_room = loop {
-        let has_room = outbox.fill(front, &pump.shared.untaken).map_err(|_| End::Malformed)?;
+        let has_room = outbox
+            .fill(front, pump.link.packet_bytes(), &pump.shared.untaken)
+            .map_err(|_| End::Malformed)?;
         let mut has_sent = false;
         while let Some(packet) = outbox.state().poll(pump.now()) {
             pump.send(&packet)?;

@@ -43,6 +43,10 @@ impl SharedMemory {
         }
     }
 
+    pub(crate) fn is_asked(&self) -> bool {
+        !matches!(*self.0.lock().unwrap_or_else(PoisonError::into_inner), State::Unasked)
+    }
+
     /// A copy of these bytes. `None` if there is no room: receivers that were killed keep theirs.
     fn copy(&self, bytes: &[u8]) -> Option<ZBytes> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);

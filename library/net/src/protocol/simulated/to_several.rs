@@ -29,6 +29,9 @@ enum Mistake {
 /// A binding: its id, which may come again, and its first number.
 type Binding = (Id, u64);
 
+/// More bytes than there are in a window.
+const PACKET: usize = 1 << 20;
+
 /// Keys, by the number of an item.
 const KEYS: u64 = 5;
 
@@ -327,7 +330,7 @@ impl Sender {
             self.returned.extend(items.take(*count as usize).skip(*taken as usize));
         }
         while mistake == Mistake::ForgetsTheDead && state.take_returned().is_some() {}
-        self.outbox.fill(&self.rest, &AtomicU64::new(0)).expect("numbers can be read");
+        self.outbox.fill(&self.rest, PACKET, &AtomicU64::new(0)).expect("numbers can be read");
     }
 
     fn untaken(&self) -> u64 {
