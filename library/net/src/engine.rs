@@ -320,16 +320,17 @@ impl Link {
             }
         };
         let (head, items) = packet.to_bytes();
-        let mut bytes = ZBytes::writer();
-        bytes.append(head.into());
+        let items = ZBytes::from(items);
         #[cfg(feature = "shared-memory")]
         let items = match packet {
             Packet::Data(data) => destination.route.through(&self.memory, data),
             _ => None,
         }
-        .unwrap_or_else(|| items.into());
+        .unwrap_or(items);
+        let mut bytes = ZBytes::writer();
+        bytes.append(head.into());
         if !items.is_empty() {
-            bytes.append(items.into());
+            bytes.append(items);
         }
         let put = destination.publisher.put(bytes.finish());
         put.wait().map_err(|error| without_places(&error))

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use corelane_net::{Codec, End, Malformed, Node, OpenError};
 
-use nodes::{address, nodes};
+use nodes::nodes;
 
 mod nodes;
 
@@ -445,7 +445,7 @@ fn items_of_several_senders_come_in_the_order_of_each() {
 
 #[test]
 fn a_node_may_connect_before_the_other_one_listens() {
-    let address = address();
+    let address = Node::listen("127.0.0.1:0").unwrap().address().to_owned();
     let there = Node::connect(&address).unwrap();
     let tx = there.lane::<u64>("early").sender().unwrap();
     tx.send(1).unwrap();

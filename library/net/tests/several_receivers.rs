@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use corelane_net::{End, Lane, Node, Receiver, Sender};
 
-use nodes::{address, nodes};
+use nodes::nodes;
 
 mod nodes;
 
@@ -245,9 +245,8 @@ impl Proxy {
 
 /// A node, and one that is connected to it by a proxy.
 fn nodes_by_proxy() -> (Node, Proxy, Node) {
-    let target = address();
-    let here = Node::listen(&target).expect("nothing listens there");
-    let proxy = Proxy::to(target);
+    let here = Node::listen("127.0.0.1:0").expect("there is a port");
+    let proxy = Proxy::to(here.address().into());
     let there = Node::connect(&proxy.address).expect("it is an address");
     (here, proxy, there)
 }

@@ -7,10 +7,8 @@ use std::time::{Duration, Instant};
 
 use corelane_net::{Bytes, Node, Sender};
 
-use nodes::address;
 use processes::{Process, say};
 
-mod nodes;
 mod processes;
 
 const MILLISECOND: Duration = Duration::from_millis(1);
@@ -23,7 +21,7 @@ fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     match &arguments[1..] {
         [end, address] if end == "--receive" => receive(address),
-        _ => send(&address()),
+        _ => send(),
     }
 }
 
@@ -42,12 +40,12 @@ fn word(record: &[u8], i: usize) -> u64 {
     u64::from_le_bytes(record[8 * i..][..8].try_into().unwrap())
 }
 
-fn send(address: &str) {
-    let node = Node::listen(address).unwrap().share_memory();
+fn send() {
+    let node = Node::listen("127.0.0.1:0").unwrap().share_memory();
     let tx = node.records::<Bytes>("memory").patience(PATIENCE).sender().unwrap();
     let (mut sent, mut next) = (0, 0);
     for round in 0..ROUNDS {
-        let mut receiver = Process::start(&["--receive", address]);
+        let mut receiver = Process::start(&["--receive", node.address()]);
         let mut said = Vec::new();
         while said.is_empty() {
             send_for(&tx, MILLISECOND, &mut sent);

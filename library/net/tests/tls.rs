@@ -1,6 +1,5 @@
 //! Nodes that show certificates, which are made on the spot.
 
-use std::net::TcpListener;
 use std::time::Duration;
 
 use corelane_net::{End, Node, OpenError, Tls};
@@ -11,17 +10,11 @@ mod certificates;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-fn address() -> String {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    format!("localhost:{port}")
-}
-
 #[test]
 fn nodes_with_certificates_of_an_authority_talk() {
     let own = Certificates::new("talk");
-    let address = address();
-    let here = Node::listen_tls(&address, &own.tls).unwrap();
-    let there = Node::connect_tls(&address, &own.tls).unwrap();
+    let here = Node::listen_tls("localhost:0", &own.tls).unwrap();
+    let there = Node::connect_tls(here.address(), &own.tls).unwrap();
     let rx = here.lane::<u64>("secret").receiver().unwrap();
     let tx = there.lane::<u64>("secret").sender().unwrap();
     (0..1000).for_each(|n| tx.send(n).unwrap());
@@ -32,10 +25,9 @@ fn nodes_with_certificates_of_an_authority_talk() {
 #[test]
 fn others_do_not() {
     let [own, other] = ["own", "other"].map(Certificates::new);
-    let address = address();
-    let here = Node::listen_tls(&address, &own.tls).unwrap();
-    let wrong = Node::connect_tls(&address, &other.tls).unwrap();
-    let plain = Node::connect(&address).unwrap();
+    let here = Node::listen_tls("localhost:0", &own.tls).unwrap();
+    let wrong = Node::connect_tls(here.address(), &other.tls).unwrap();
+    let plain = Node::connect(here.address()).unwrap();
     let rx = here.lane::<u64>("secret").gives_up_after(2 * SECOND).receiver().unwrap();
     for node in [wrong, plain] {
         let tx = node.lane::<u64>("secret").sender().unwrap();
@@ -49,6 +41,6 @@ fn others_do_not() {
 #[test]
 fn a_missing_file_is_named() {
     let tls = Tls { authority: "nowhere.pem".into(), certificate: "a".into(), key: "b".into() };
-    let error = Node::listen_tls(&address(), &tls).unwrap_err();
+    let error = Node::listen_tls("localhost:0", &tls).unwrap_err();
     assert!(matches!(&error, OpenError::Engine(reason) if reason.contains("nowhere.pem")));
 }

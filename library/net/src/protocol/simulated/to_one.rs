@@ -370,8 +370,12 @@ fn a_program_that_waits_hears_at_once_what_is_taken() {
             if (&to, &from) == (&None, &None) {
                 return;
             }
-            to.map(|packet| receiver.on_packet(packet, TIMES.again));
-            from.map(|packet| sender.on_packet(packet, TIMES.again));
+            if let Some(packet) = to {
+                receiver.on_packet(packet, TIMES.again);
+            }
+            if let Some(packet) = from {
+                sender.on_packet(packet, TIMES.again);
+            }
         };
         exchange(&mut sender, &mut receiver);
         sender.push(Bytes::new(), 1);
