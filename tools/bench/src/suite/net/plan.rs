@@ -8,7 +8,7 @@ use corelane_report::{Failure, name};
 use super::engines::{Measurable, entries, server};
 use super::faults::Runs;
 use super::place::{Namespaces, Place};
-use super::setting::{Between, NetSetting};
+use super::setting::{Between, Engine, NetSetting};
 use super::{Cell, NetArgs};
 use crate::catalogue::any_ids;
 use crate::cores;
@@ -37,6 +37,10 @@ impl NetArgs {
             chosen.splice(0..0, floor.filter(is_missing).collect::<Vec<_>>());
         }
         let notes = leave_out(&mut chosen, &lanes)?;
+        if self.between == Between::Namespaces {
+            // Both have this machine's memory, and nothing would pass the link.
+            chosen.retain(|one| one.kernel.engine != Engine::ZenohShm);
+        }
         let place = Arc::new(self.place()?);
         let mut cells = Vec::new();
         for &test in &self.test {
