@@ -78,7 +78,7 @@ pub fn closed_when_full<T: Item + Copy>(subject: &Single<T>) {
 /// A consumer pops while the producer pushes its last items and is dropped. It gets all items
 /// before it is told closed (row `disconnect_before_data`).
 pub fn disconnect_before_data<T: Item + Copy>(subject: &Single<T>) {
-    for round in 0..scaled(1_600) {
+    for round in 0..scaled(500) {
         let (mut tx, mut rx) = subject.open(Config::new(32));
         let n = round % 20;
         let send = move || {

@@ -287,7 +287,7 @@ pub fn panicking_iterator<T: Owned>(subject: &Single<T>) {
 /// One side is dropped while items are pushed and popped: every item is dropped once (row
 /// `teardown_races_push`).
 pub fn teardown_races_push<T: Owned>(subject: &Single<T>) {
-    for round in 0..scaled(1_200) as usize {
+    for round in 0..scaled(400) as usize {
         let Stock { mut tx, mut rx, ledger, .. } = Stock::new(subject, 12, round % 29, 0);
         let (sends, receives) = (round * 7 % 50, round * 11 % 50);
         let ledger_of_sender = &ledger;

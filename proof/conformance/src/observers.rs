@@ -118,7 +118,7 @@ pub fn head_tail_reordered<T: Item + Copy>(subject: &Single<T>) {
     // are out of date.
     let unseen = slots + 1;
     let send = move || {
-        for _ in 0..scaled(40_000) {
+        for _ in 0..scaled(10_000) {
             let free = tx.free_slots(usize::MAX);
             assert!(free <= slots, "{free} free of {slots}");
             for _ in 0..free {

@@ -118,7 +118,7 @@ pub fn false_empty<T: Item + Copy>(subject: &Single<T>) {
 
 /// As [`false_empty`], between two threads that tell each other when they are done.
 pub fn false_empty_across_threads<T: Item + Copy>(subject: &Single<T>) {
-    let rounds = scaled(80_000);
+    let rounds = scaled(20_000);
     let (mut tx, mut rx) = subject.open(Config::new(64));
     // An unbounded queue counts the free slots of a group.
     let certain = if subject.info.bounded { tx.capacity() } else { 1 };

@@ -73,7 +73,7 @@ pub fn closed_by_the_last_consumer(subject: &Any<u64>) {
 /// Consumers pop while producers push their last items and are dropped. The consumers get all items
 /// before they are told closed (row `disconnect_before_data`).
 pub fn disconnect_before_data(subject: &Any<u64>) {
-    for (shape, round) in shapes(&subject.info).cycle().zip(0..scaled(700)) {
+    for (shape, round) in shapes(&subject.info).cycle().zip(0..scaled(250)) {
         let (txs, rxs) = subject.handles(Config::new(128).grouped(1 << (round % 5)), shape);
         let each = round % 20;
         let all_items = txs.len() as u64 * each;

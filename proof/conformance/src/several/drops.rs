@@ -81,7 +81,7 @@ fn stock(
 /// Handles are dropped while others push and pop, in any order: every item is dropped once (row
 /// `teardown_races_push`).
 pub fn teardown_races_push(subject: &Any<Counted>) {
-    for (shape, round) in shapes(&subject.info).cycle().zip(0..scaled(600) as usize) {
+    for (shape, round) in shapes(&subject.info).cycle().zip(0..scaled(250) as usize) {
         let config = Config::new(12).grouped(1 << (round % 4)).first(round as u64 % 29);
         let (txs, rxs) = subject.handles(config, shape);
         let ledger = &Ledger::new(50 * txs.len());

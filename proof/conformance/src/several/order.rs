@@ -182,7 +182,7 @@ pub fn false_empty(subject: &Any<u64>) {
 /// As [`false_empty`], between threads that use the queue in turn: no other call is unfinished, so
 /// no call may say full, empty or busy.
 pub fn false_empty_across_threads(subject: &Any<u64>) {
-    let rounds = scaled(10_000);
+    let rounds = scaled(4_000);
     let (txs, rxs) = subject.handles(Config::new(8).grouped(2), at_most(&subject.info, 2, 2));
     let (producers, consumers) = (txs.len() as u64, rxs.len() as u64);
     let turn = &AtomicU64::new(0);
