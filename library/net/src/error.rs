@@ -113,6 +113,16 @@ impl fmt::Display for End {
     }
 }
 
+impl End {
+    /// Why a lane has ended, if not as it should.
+    pub(crate) fn result(end: Option<Self>) -> Result<(), Self> {
+        match end {
+            None | Some(Self::Closed) => Ok(()),
+            Some(end) => Err(end),
+        }
+    }
+}
+
 impl std::error::Error for End {}
 
 /// Items that were sent, and of which it is not known that they were received.

@@ -471,10 +471,7 @@ impl<T> Receiver<T> {
     ///
     /// Why the lane has ended, if it isn't [`End::Closed`].
     pub fn ended(&self) -> Result<(), End> {
-        match self.end() {
-            None | Some(End::Closed) => Ok(()),
-            Some(end) => Err(end),
-        }
+        End::result(self.end())
     }
 
     /// Confirms all items that this handle and its clones have given until now, in a lane that is

@@ -132,6 +132,7 @@ fn a_later_program_takes_a_name_over() {
     assert_eq!((unconfirmed.items, unconfirmed.end), (1, End::Taken));
     while rx.recv_timeout(10 * SECOND).is_ok() {}
     assert_eq!(rx.end(), Some(End::Taken));
+    assert_eq!(rx.ended(), Err(End::Taken));
     second.send(2).unwrap();
     // The first one's confirmation may have come too late.
     let items = std::iter::repeat_with(|| next.recv_timeout(10 * SECOND).unwrap());

@@ -78,6 +78,16 @@ impl<T> Receiver<T> {
         self.shared.status.end()
     }
 
+    /// Says after a loop over the items why no more came. Doesn't wait: it is `Ok` also as long as the
+    /// lane is open.
+    ///
+    /// # Errors
+    ///
+    /// Why the lane has ended.
+    pub fn ended(&self) -> Result<(), End> {
+        End::result(self.end())
+    }
+
     /// Takes no more, and waits until the server knows what was confirmed. Without it the last 25 ms may
     /// come again to the next program.
     ///
