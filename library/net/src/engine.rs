@@ -8,8 +8,6 @@ use std::collections::hash_map::Entry;
 use std::io;
 use std::net::{TcpListener, ToSocketAddrs as _};
 use std::panic::resume_unwind;
-#[cfg(feature = "shared-memory")]
-use std::sync::Arc;
 use std::thread;
 
 use bytes::Bytes;
@@ -25,7 +23,7 @@ use crate::pool;
 use crate::protocol::{BINDINGS, Data, Id, Packet};
 use crate::pump::Event;
 #[cfg(feature = "shared-memory")]
-use crate::shared::{Route, SharedMemory};
+use crate::shm::Route;
 
 /// The connections of a node.
 #[derive(Debug)]
@@ -33,8 +31,8 @@ pub(crate) struct Engine {
     /// `None` only in its drop.
     session: Option<zenoh::Session>,
     address: String,
-    #[cfg(feature = "shared-memory")]
-    memory: Arc<SharedMemory>,
+    /// Whether large packets to nodes of this machine go through memory.
+    has_shm: bool,
 }
 
 impl Drop for Engine {
@@ -52,11 +50,16 @@ fn apart<R: Send>(work: impl FnOnce() -> R + Send) -> R {
 }
 
 impl Engine {
-    pub(crate) fn open(address: &str, listens: bool, tls: Option<&Tls>) -> Result<Self, OpenError> {
+    pub(crate) fn open(
+        address: &str,
+        listens: bool,
+        tls: Option<&Tls>,
+        has_shm: bool,
+    ) -> Result<Self, OpenError> {
         check(address, listens)?;
         let address = if listens { with_port(address)? } else { address.into() };
         let protocol = if tls.is_some() { "tls" } else { "tcp" };
-        let mut settings = settings(&format!("{protocol}/{address}"), listens);
+        let mut settings = settings(&format!("{protocol}/{address}"), listens, has_shm);
         if let Some(tls) = tls {
             tls.check()?;
             settings.extend(certificates(tls));
@@ -69,23 +72,12 @@ impl Engine {
         }
         let session = apart(|| zenoh::open(config).wait())
             .map_err(|error| wrong(&address, without_places(&error)))?;
-        Ok(Self {
-            session: Some(session),
-            address,
-            #[cfg(feature = "shared-memory")]
-            memory: Arc::default(),
-        })
+        Ok(Self { session: Some(session), address, has_shm })
     }
 
     /// Where it listens, or what it connects to.
     pub(crate) fn address(&self) -> &str {
         &self.address
-    }
-
-    /// From now on, large packets to nodes of this machine go through memory.
-    #[cfg(feature = "shared-memory")]
-    pub(crate) fn share_memory(&self) {
-        self.memory.allow();
     }
 
     /// The connections of an end. What comes for it goes to `events`.
@@ -114,8 +106,7 @@ impl Engine {
         let subscribers = apart(|| Ok([subscribe(all)?, subscribe(to_it)?]))?;
         Ok(Link {
             session: session.clone(),
-            #[cfg(feature = "shared-memory")]
-            memory: self.memory.clone(),
+            has_shm: self.has_shm,
             to: format!("corelane/{name}/{other}"),
             _subscribers: subscribers,
             destinations: HashMap::new(),
@@ -174,10 +165,14 @@ fn without_places(error: &zenoh::Error) -> String {
     words + rest
 }
 
+/// Most bytes of a packet without its items.
+const HEAD: usize = 64;
+
 /// The packet of a payload. What came through shared memory is a part of its own, and is not copied.
 fn packet(payload: &ZBytes) -> Option<Packet> {
     let mut parts = payload.slices();
     if let (Some(head), Some(items), None) = (parts.next(), parts.next(), parts.next())
+        && head.len() <= HEAD
         && let Some(Packet::Data(data)) = Packet::from_bytes(Bytes::copy_from_slice(head))
         && data.items.is_empty()
         && !items.is_empty()
@@ -185,11 +180,11 @@ fn packet(payload: &ZBytes) -> Option<Packet> {
         let items = Bytes::from_owner(Part(payload.clone(), 1));
         return Some(Packet::Data(Data { items, ..data }));
     }
-    Packet::from_bytes(shared(payload))
+    Packet::from_bytes(in_one_piece(payload))
 }
 
 /// The bytes of a packet, without a copy if they are in one piece.
-fn shared(payload: &ZBytes) -> Bytes {
+fn in_one_piece(payload: &ZBytes) -> Bytes {
     if payload.slices().nth(1).is_none() {
         return Bytes::from_owner(Part(payload.clone(), 0));
     }
@@ -208,7 +203,7 @@ impl AsRef<[u8]> for Part {
 }
 
 /// The engine's settings for a node at an endpoint, such as `tcp/10.0.0.2:7447`.
-fn settings(endpoint: &str, listens: bool) -> Vec<(String, String)> {
+fn settings(endpoint: &str, listens: bool, has_shm: bool) -> Vec<(String, String)> {
     let (yes, no) = if listens { ("listen", "connect") } else { ("connect", "listen") };
     [
         ("mode", "\"peer\""),
@@ -223,7 +218,7 @@ fn settings(endpoint: &str, listens: bool) -> Vec<(String, String)> {
         ("scouting/multicast/enabled", "false"),
         ("scouting/gossip/enabled", "false"),
         ("open/return_conditions/connect_scouted", "false"),
-        ("transport/shared_memory/enabled", SHARES),
+        ("transport/shared_memory/enabled", if has_shm { "true" } else { "false" }),
         ("transport/shared_memory/transport_optimization/enabled", "false"),
     ]
     .map(|(key, value)| (key.into(), value.into()))
@@ -253,15 +248,11 @@ fn certificates(tls: &Tls) -> Vec<(String, String)> {
 /// Times between attempts to connect, in milliseconds.
 const RETRY: &str = "{ period_init_ms: 50, period_max_ms: 1000, period_increase_factor: 2 }";
 
-/// Whether nodes of one machine share memory.
-const SHARES: &str = if cfg!(feature = "shared-memory") { "true" } else { "false" };
-
 /// The connections of an end.
 #[derive(Debug)]
 pub(crate) struct Link {
     session: zenoh::Session,
-    #[cfg(feature = "shared-memory")]
-    memory: Arc<SharedMemory>,
+    has_shm: bool,
     /// Where the other ends are.
     to: String,
     _subscribers: [Subscriber<()>; 2],
@@ -277,18 +268,15 @@ const DESTINATIONS: usize = 2048;
 struct Destination {
     publisher: Publisher<'static>,
     #[cfg(feature = "shared-memory")]
-    route: Route,
+    route: Option<Route>,
 }
 
 impl Link {
     /// Most bytes of items in a packet, if they have the same length. A packet wakes some threads, so it
-    /// should be large. With more bytes, the caches no longer hold it.
+    /// should be large. With more bytes, the caches no longer hold it, and what goes through a connection
+    /// is copied more often than what goes through memory.
     pub(crate) fn packet_bytes(&self) -> usize {
-        #[cfg(feature = "shared-memory")]
-        if self.memory.is_asked() {
-            return 480 << 10;
-        }
-        240 << 10
+        if self.has_shm { 480 << 10 } else { 240 << 10 }
     }
 
     /// Sends a packet. It may get lost.
@@ -315,18 +303,17 @@ impl Link {
                 unknown.insert(Destination {
                     publisher: declared.wait().map_err(|error| without_places(&error))?,
                     #[cfg(feature = "shared-memory")]
-                    route: Route::new(&self.session),
+                    route: self.has_shm.then(|| Route::new(&self.session)),
                 })
             }
         };
         let (head, items) = packet.to_bytes();
         let items = ZBytes::from(items);
         #[cfg(feature = "shared-memory")]
-        let items = match packet {
-            Packet::Data(data) => destination.route.through(&self.memory, data),
-            _ => None,
-        }
-        .unwrap_or(items);
+        let items = match (packet, &mut destination.route) {
+            (Packet::Data(data), Some(route)) => route.through(data).unwrap_or(items),
+            _ => items,
+        };
         let mut bytes = ZBytes::writer();
         bytes.append(head.into());
         if !items.is_empty() {

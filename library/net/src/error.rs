@@ -43,19 +43,17 @@ impl fmt::Display for OpenError {
         match self {
             Self::Name(name) => write!(
                 f,
-                "{name:?} is no name: take letters of ASCII, digits, - and _, and between nodes also single slashes"
+                "{name:?} is no name: take ASCII letters, digits, - and _; between nodes, also / between two parts"
             ),
             Self::Address { address, reason } => write!(f, "{address}: {reason}"),
             Self::Window => f.write_str("a window has 1 to 16,777,216 items"),
             Self::Unsynced { address, reason } => write!(
                 f,
-                "{address} may lose what it acknowledges: {reason}: set sync_interval: always in jetstream, \
-                 and http, or connect with unsynced()"
+                "{address} may lose what it acknowledges: {reason}, or connect with unsynced()"
             ),
             Self::Certificates { address, reason } => write!(
                 f,
-                "{address}: {reason}: both ends need TLS, and certificates of one authority with their keys: \
-                 connect with tls() (feature tls)"
+                "{address}: {reason}: both ends need TLS and certificates of one authority, with their keys, given by tls() (feature tls)"
             ),
             Self::Differs => {
                 f.write_str("the lane has items of another type or version: take another name")
@@ -71,14 +69,16 @@ impl std::error::Error for OpenError {}
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum End {
-    /// One of both ends has been dropped. What a sender has sent before was received.
+    /// One of both ends has been dropped, or has failed.
     Closed,
     /// Nothing has been heard of another end for as long as this one waits.
     Silent,
-    /// Another program has this end of the lane: it was there for more than twice the
-    /// [`patience`](crate::Lane::patience), or when the time of
-    /// [`gives_up_after`](crate::Lane::gives_up_after) or [`Sender::finish`](crate::Sender::finish) was over.
-    /// Or it has taken the name of a durable lane's end over.
+    /// Another program has this end of the lane:
+    ///
+    /// - it was there for more than twice the [`patience`](crate::Lane::patience);
+    /// - or it was there at the end of [`gives_up_after`](crate::Lane::gives_up_after) or
+    ///   [`Sender::finish`](crate::Sender::finish), or less than the patience before;
+    /// - or it has taken over the name of a durable lane's end.
     Taken,
     /// The other end has another version, guarantee or type of items.
     Differs,
@@ -95,11 +95,11 @@ pub enum End {
 impl fmt::Display for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Closed => "the other end was dropped",
+            Self::Closed => "the other end was dropped, or has failed",
             Self::Silent => {
                 "the other end, or the server, is silent: does it run, and is it reached at this address?"
             }
-            Self::Taken => "another program has this end of the lane: take another name, or end it",
+            Self::Taken => "another program has this end of the lane, or had it until just now: take another name, or end it",
             Self::Differs => {
                 "the other end has another version, guarantee or type of items: build both alike"
             }

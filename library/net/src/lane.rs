@@ -48,9 +48,9 @@ impl<T, C: Codec<T>> Lane<T, C> {
         }
     }
 
-    /// At a sender: most items that are sent and not yet received, of 1 to 16,777,216. 1 is as good as 2. A
-    /// receiver holds up to half of its own window, of which that many items are on their way or not taken.
-    /// If it isn't given: 4 MiB of items, and not more than 65,536; of items with different lengths, 4096.
+    /// At a sender: most items that are sent and not yet received, of 1 to 16,777,216. 1 is as good as 2. Half
+    /// of them wait in the sender. The others are on their way or at the receiver, which holds at most half
+    /// of its own window. If it isn't given: 4 MiB of items, and not more than 65,536; of items with different lengths, 4096.
     #[must_use]
     pub fn window(mut self, items: usize) -> Self {
         self.window = items;
@@ -351,8 +351,8 @@ impl<T, S> Sender<T, S> {
     /// Sends no more, and waits until the receiving program has received all. Clones of the
     /// channel's sender can send until then.
     ///
-    /// A sender that is only dropped doesn't wait: its items go on as long as this program lives. So a program
-    /// that ends calls `finish` before.
+    /// A sender that is only dropped doesn't wait: its items go on as long as this program lives. So a
+    /// program that ends calls `finish` before.
     ///
     /// # Errors
     ///
@@ -379,7 +379,7 @@ impl<T, S> Sender<T, S> {
         self.rest.len() as u64 + self.pump.untaken()
     }
 
-    /// Waits until all that was sent is received. Returns whether it is. Receivers tell it as soon as it is so:
+    /// Waits until all that was sent is received. Returns whether it is. Receivers tell it at once:
     /// within about a millisecond besides the network's time.
     pub fn wait_until_received(&self, timeout: Duration) -> bool {
         let _awaits = self.pump.awaits();
@@ -450,7 +450,7 @@ impl<T> Receiver<T> {
         self.pump.end()
     }
 
-    /// To be called after a loop over the items, which ends for any reason: whether all of them came.
+    /// Says after a loop over the items whether the sender has ended, or why else no more came.
     ///
     /// ```
     /// # use std::time::Duration;

@@ -87,7 +87,7 @@ impl Node {
     /// As [`listen`](Self::listen), also if a file is missing or damaged.
     #[cfg(feature = "tls")]
     pub fn listen_tls(address: &str, tls: &Tls) -> Result<Self, OpenError> {
-        Ok(Self { engine: Arc::new(Engine::open(address, true, Some(tls))?) })
+        Ok(Self { engine: Arc::new(Engine::open(address, true, Some(tls), false)?) })
     }
 
     /// As [`connect`](Self::connect), to a node whose certificate is for this host.
@@ -97,34 +97,52 @@ impl Node {
     /// As [`connect`](Self::connect), also if a file is missing or damaged.
     #[cfg(feature = "tls")]
     pub fn connect_tls(address: &str, tls: &Tls) -> Result<Self, OpenError> {
-        Ok(Self { engine: Arc::new(Engine::open(address, false, Some(tls))?) })
+        Ok(Self { engine: Arc::new(Engine::open(address, false, Some(tls), false)?) })
     }
 
-    /// From now on, large packets of this node's senders to nodes of this machine go through memory, if
-    /// their programs are built with the feature, too, and run as the same user. With feature
-    /// `shared-memory`.
+    /// As [`listen`](Self::listen). Large packets to nodes of this machine that are opened by
+    /// [`connect_shm`](Self::connect_shm), in programs of the same user, go through memory. All others
+    /// go through the connection. With feature `shared-memory`.
     ///
-    /// The node has 4 MiB, whose pages are locked. What doesn't fit, and all if the system gives none, goes
-    /// through the connection. A record of 4 KiB and more that is received as `Bytes` keeps its part as long
-    /// as it is there. A receiver that is killed keeps what it had until the sending program ends.
+    /// A program that sends has 4 MiB, whose pages are locked; each of its receivers locks as many, and 1.25 MiB
+    /// more, until it ends. Usually a program may lock 8 MiB (`ulimit -l`): enough for one such sender. Where
+    /// the memory is full or refused, packets go through the connection.
     ///
-    /// The engine raises the process's limit of open files, and has two threads more. Two programs of one
-    /// machine, and no others, are served better by [`corelane::shm`].
+    /// As long as a record that was received as `Bytes` is there, so is its packet of up to 480 KiB. What
+    /// was on its way to a receiver that was killed, or whose connection broke, is lost until the sending
+    /// program ends. What programs leave in `/dev/shm` is removed when the next one opens such a node.
+    ///
+    /// The engine raises the process's limit of open files, and refuses more than about 350 such nodes.
+    ///
+    /// If no program runs on another machine, [`corelane::shm`] is faster.
     ///
     /// ```
     /// # use corelane_net::Node;
-    /// let node = Node::connect("127.0.0.1:7447")?.share_memory();
+    /// let here = Node::listen_shm("127.0.0.1:0")?;
+    /// let there = Node::connect_shm(here.address())?;
     /// # Ok::<(), corelane_net::OpenError>(())
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`listen`](Self::listen), also if the system gives no memory.
     #[cfg(feature = "shared-memory")]
-    #[must_use]
-    pub fn share_memory(self) -> Self {
-        self.engine.share_memory();
-        self
+    pub fn listen_shm(address: &str) -> Result<Self, OpenError> {
+        Ok(Self { engine: Arc::new(Engine::open(address, true, None, true)?) })
+    }
+
+    /// As [`connect`](Self::connect), to a node opened by [`listen_shm`](Self::listen_shm).
+    ///
+    /// # Errors
+    ///
+    /// As [`connect`](Self::connect), also if the system gives no memory.
+    #[cfg(feature = "shared-memory")]
+    pub fn connect_shm(address: &str) -> Result<Self, OpenError> {
+        Ok(Self { engine: Arc::new(Engine::open(address, false, None, true)?) })
     }
 
     fn open(address: &str, listens: bool) -> Result<Self, OpenError> {
-        Ok(Self { engine: Arc::new(Engine::open(address, listens, None)?) })
+        Ok(Self { engine: Arc::new(Engine::open(address, listens, None, false)?) })
     }
 
     /// Where this node listens, with the port that it has, or the address that it connects to.

@@ -30,6 +30,8 @@ pub(crate) enum Event {
 
 /// How often a pump looks whether its program has taken items, while a sender waits for that.
 const LOOK: Duration = Duration::from_micros(200);
+/// The same, if the program has long taken none.
+const LONG_LOOK: Duration = Duration::from_millis(5);
 
 /// A random number, without the number of a binding.
 pub(crate) fn id() -> Id {
@@ -172,6 +174,7 @@ impl Pump {
             Some(end) => end.clone(),
             None if known.may_be_refused => End::Taken,
             None if !known.has_met => End::NoReceiver,
+            None if known.others == 0 => End::Silent,
             None => End::TimedOut,
         }
     }
@@ -360,6 +363,7 @@ pub(crate) fn receive<T, C: Codec<T>>(
         is_dropped: false,
         has_ended: false,
     };
+    let mut look = LOOK;
     let work = || loop {
         if let Err(end) = receive_once::<T, C>(pump, &mut state, &mut inbox) {
             return end;
@@ -367,10 +371,13 @@ pub(crate) fn receive<T, C: Codec<T>>(
         let mut time = state.next_time();
         if !inbox.waiting.is_empty() || state.is_short() {
             time = time.min(pump.now() + LOOK);
+        } else if state.is_awaited() {
+            time = time.min(pump.now() + look);
         } else if state.has_untaken() {
             time = time.min(pump.now() + state.times().quarter());
         }
         inbox.next = pump.events.recv_deadline(pump.until(time)).ok();
+        look = if inbox.next.is_some() { LOOK } else { (2 * look).min(LONG_LOOK) };
     };
     let panicked = |_| End::Engine("the lane's thread has panicked".into());
     let end = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(panicked);

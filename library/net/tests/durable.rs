@@ -197,7 +197,7 @@ fn what_another_server_of_the_machine_tells_is_not_believed() {
     let Some(server) = Server::start_with("not-synced", "max_mem: 1M") else { return };
     let refused = Store::at(&server.address).monitor(&synced.monitor).connect().unwrap_err();
     assert!(
-        matches!(&refused, OpenError::Unsynced { reason, .. } if reason.contains("another server")),
+        matches!(&refused, OpenError::Unsynced { reason, .. } if reason.contains("is another one")),
         "{refused}"
     );
 }

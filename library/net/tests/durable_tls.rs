@@ -23,7 +23,7 @@ fn refusal(connect: impl FnOnce() -> Result<Store, OpenError>) -> String {
     let error = connect().unwrap_err();
     assert!(begin.elapsed() < 10 * SECOND, "{error}, after {:?}", begin.elapsed());
     assert!(error.to_string().contains("certificates of one authority"), "{error}");
-    assert!(error.to_string().contains("connect with tls()"), "{error}");
+    assert!(error.to_string().contains("given by tls()"), "{error}");
     let OpenError::Certificates { reason, .. } = error else { panic!("{error}") };
     reason
 }

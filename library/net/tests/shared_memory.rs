@@ -26,7 +26,7 @@ fn main() {
 }
 
 fn receive(address: &str) {
-    let node = Node::connect(address).unwrap();
+    let node = Node::connect_shm(address).unwrap();
     let rx = node.records::<Bytes>("memory").patience(PATIENCE).receiver().unwrap();
     for record in rx.iter() {
         let number = word(&record, 0);
@@ -41,7 +41,7 @@ fn word(record: &[u8], i: usize) -> u64 {
 }
 
 fn send() {
-    let node = Node::listen("127.0.0.1:0").unwrap().share_memory();
+    let node = Node::listen_shm("127.0.0.1:0").unwrap();
     let tx = node.records::<Bytes>("memory").patience(PATIENCE).sender().unwrap();
     let (mut sent, mut next) = (0, 0);
     for round in 0..ROUNDS {

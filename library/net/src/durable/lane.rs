@@ -18,7 +18,7 @@ use bytes::Bytes;
 use super::message::{Head, VERSION};
 use super::positions::Positions;
 use super::publishing::{Last, Outcome};
-use super::store::{Store, answered, failed, wait};
+use super::store::{Store, answered, failed, in_time, wait};
 use super::{Receiver, Sender, receiver, sender};
 use crate::codec::{Codec, Plain};
 use crate::error::OpenError;
@@ -78,7 +78,7 @@ impl<T, C> Lane<T, C> {
         wait(async move {
             // The positions first: without their items they are wrong.
             for stream in [&names.positions, &names.items] {
-                match store.context.delete_stream(stream).await {
+                match in_time(store.context.delete_stream(stream)).await? {
                     Err(error) if !is_not_found(&error) => return Err(failed(error)),
                     _ => {}
                 }
@@ -98,7 +98,7 @@ impl<T, C> Lane<T, C> {
         let (store, names) = (self.store.clone(), Names::of(&self.name));
         let subject = names.position(name);
         wait(async move {
-            let positions = match store.context.get_stream(&names.positions).await {
+            let positions = match in_time(store.context.get_stream(&names.positions)).await? {
                 Err(error) if is_unknown(&error) => return Ok(()), // no receiver has come yet
                 answer => answer.map_err(failed)?,
             };

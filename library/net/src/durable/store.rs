@@ -188,15 +188,22 @@ impl Connect {
         let reason = match told(&monitor) {
             // A machine may have several servers.
             Ok(told) if told["server_id"] != server => {
-                format!("{monitor} is another server's: say this one's with monitor()")
+                format!(
+                    "the server at {monitor} is another one. Give this server's `http` to monitor()"
+                )
             }
-            Ok(told) if told["config"].is_null() => "it has no JetStream".into(),
+            Ok(told) if told["config"].is_null() => {
+                "it has no jetstream. Add it to its settings".into()
+            }
             Ok(told) if told["config"]["sync_always"] == true => return Ok(()),
             Ok(told) => {
                 let interval = told["config"]["sync_interval"].as_u64().map(Duration::from_nanos);
-                format!("it syncs every {:?}", interval.unwrap_or_default())
+                let interval = interval.unwrap_or_default();
+                format!("it syncs every {interval:?}. Set sync_interval: always in jetstream")
             }
-            Err(error) => format!("it doesn't tell at {monitor}: {error}"),
+            Err(error) => {
+                format!("it doesn't tell at {monitor}: {error}. Set http, and give it to monitor()")
+            }
         };
         Err(OpenError::Unsynced { address: self.address.clone(), reason })
     }
@@ -262,10 +269,13 @@ pub(super) fn wait<R: Send + 'static>(future: impl Future<Output = R> + Send + '
 pub(super) async fn answered<R, E: fmt::Display>(
     request: impl IntoFuture<Output = Result<R, E>>,
 ) -> Result<R, OpenError> {
-    match tokio::time::timeout(2 * ANSWER, request.into_future()).await {
-        Ok(answer) => answer.map_err(failed),
-        Err(_) => Err(OpenError::Engine("the server doesn't answer".into())),
-    }
+    in_time(request).await?.map_err(failed)
+}
+
+/// As [`answered`], also if the answer is a failure.
+pub(super) async fn in_time<R>(request: impl IntoFuture<Output = R>) -> Result<R, OpenError> {
+    let answer = tokio::time::timeout(2 * ANSWER, request.into_future()).await;
+    answer.map_err(|_| OpenError::Engine("the server doesn't answer".into()))
 }
 
 /// What a failed request says, in one line.

@@ -127,6 +127,9 @@ pub(crate) trait Receive {
     /// Whether a sender may wait until items are taken.
     fn is_short(&self) -> bool;
 
+    /// Whether a sender's program waits until all is taken.
+    fn is_awaited(&self) -> bool;
+
     /// Whether items are delivered and not taken.
     fn has_untaken(&self) -> bool;
 

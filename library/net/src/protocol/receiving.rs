@@ -359,8 +359,13 @@ impl Receive for Receiving {
     fn is_short(&self) -> bool {
         self.sender.as_ref().is_some_and(|sender| {
             let untaken = sender.expected.saturating_sub(sender.told.taken);
-            (sender.is_awaited && untaken > 0)
-                || untaken.saturating_mul(4) >= sender.window.saturating_mul(3)
+            untaken.saturating_mul(4) >= sender.window.saturating_mul(3)
+        })
+    }
+
+    fn is_awaited(&self) -> bool {
+        self.sender.as_ref().is_some_and(|sender| {
+            sender.is_awaited && !sender.is_gone && sender.told.taken < sender.expected
         })
     }
 

@@ -355,6 +355,9 @@ impl Deliver for Sending {
     }
 
     fn set_awaited(&mut self, is_awaited: bool) {
+        if is_awaited && !self.is_awaited {
+            self.told_awaited = self.taken;
+        }
         self.is_awaited = is_awaited;
     }
 

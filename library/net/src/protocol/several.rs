@@ -21,9 +21,10 @@ pub(crate) struct Several {
     senders: BTreeMap<Id, Sender>,
     /// When a packet to each sender is due.
     due: BTreeSet<(Duration, Id)>,
-    /// Senders that are there, and those that may wait.
+    /// Senders that are there, those that may wait for room, and those that wait until all is taken.
     there: usize,
     short: usize,
+    awaited: usize,
     /// Items in the order in which they were delivered: of which sender, and how many.
     runs: VecDeque<(Id, u64)>,
     /// Items that the program has taken, of all senders.
@@ -47,6 +48,7 @@ struct Noted {
     due: Duration,
     is_there: bool,
     is_short: bool,
+    is_awaited: bool,
 }
 
 impl Noted {
@@ -55,6 +57,7 @@ impl Noted {
             due: state.next_time_bound(),
             is_there: state.has_sender(),
             is_short: state.is_short(),
+            is_awaited: state.is_awaited(),
         }
     }
 }
@@ -70,6 +73,7 @@ impl Several {
             due: BTreeSet::new(),
             there: 0,
             short: 0,
+            awaited: 0,
             runs: VecDeque::new(),
             taken: 0,
             other: Receiving::new(id, terms, times, window),
@@ -115,12 +119,14 @@ impl Several {
         self.due.insert((noted.due, id));
         self.there += usize::from(noted.is_there);
         self.short += usize::from(noted.is_short);
+        self.awaited += usize::from(noted.is_awaited);
     }
 
     fn unnote(&mut self, id: Id, noted: Noted) {
         self.due.remove(&(noted.due, id));
         self.there -= usize::from(noted.is_there);
         self.short -= usize::from(noted.is_short);
+        self.awaited -= usize::from(noted.is_awaited);
     }
 }
 
@@ -221,6 +227,10 @@ impl Receive for Several {
 
     fn is_short(&self) -> bool {
         self.short > 0
+    }
+
+    fn is_awaited(&self) -> bool {
+        self.awaited > 0
     }
 
     fn has_untaken(&self) -> bool {

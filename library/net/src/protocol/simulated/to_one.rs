@@ -382,7 +382,7 @@ fn a_program_that_waits_hears_at_once_what_is_taken() {
         exchange(&mut sender, &mut receiver);
         sender.set_awaited(is_awaited);
         exchange(&mut sender, &mut receiver);
-        assert_eq!(receiver.is_short(), is_awaited);
+        assert_eq!(receiver.is_awaited(), is_awaited);
         receiver.on_taken(1);
         exchange(&mut sender, &mut receiver);
         assert_eq!(sender.untaken(), u64::from(!is_awaited));

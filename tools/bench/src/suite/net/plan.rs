@@ -36,10 +36,13 @@ impl NetArgs {
             let is_missing = |one: &&Measurable| !chosen.iter().any(|it| std::ptr::eq(*it, *one));
             chosen.splice(0..0, floor.filter(is_missing).collect::<Vec<_>>());
         }
-        let notes = leave_out(&mut chosen, &lanes)?;
+        let mut notes = leave_out(&mut chosen, &lanes)?;
         if self.between == Between::Namespaces {
-            // Both have this machine's memory, and nothing would pass the link.
+            let whole = chosen.len();
             chosen.retain(|one| one.kernel.engine != Engine::ZenohShm);
+            if chosen.len() < whole {
+                notes.push("lanes through memory left out: nothing of them passes a link".into());
+            }
         }
         let place = Arc::new(self.place()?);
         let mut cells = Vec::new();

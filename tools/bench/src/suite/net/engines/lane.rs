@@ -171,10 +171,13 @@ impl<I: Item> Way for Ordered<I> {
     }
 
     async fn receiver(end: &End) -> Result<Self::Rx, String> {
-        let node = Node::listen(&end.address).map_err(text)?;
-        let rx = lane(&node, end).receiver().map_err(text)?;
-        Ok(Receives { rx, record_bytes: end.record_bytes })
+        receives(&Node::listen(&end.address).map_err(text)?, end)
     }
+}
+
+fn receives<I: Item>(node: &Node, end: &End) -> Result<Receives<I>, String> {
+    let rx = lane(node, end).receiver().map_err(text)?;
+    Ok(Receives { rx, record_bytes: end.record_bytes })
 }
 
 fn sends<I: Item>(node: &Node, end: &End) -> Result<Sends<Sender<I>>, String> {
@@ -190,11 +193,11 @@ impl<I: Item> Way for OrderedShm<I> {
     type Rx = Receives<I>;
 
     async fn sender(end: &End) -> Result<Self::Tx, String> {
-        sends(&Node::connect(&end.address).map_err(text)?.share_memory(), end)
+        sends(&Node::connect_shm(&end.address).map_err(text)?, end)
     }
 
     async fn receiver(end: &End) -> Result<Self::Rx, String> {
-        Ordered::receiver(end).await
+        receives(&Node::listen_shm(&end.address).map_err(text)?, end)
     }
 }
 

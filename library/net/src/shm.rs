@@ -12,45 +12,35 @@ use zenoh::bytes::ZBytes;
 use zenoh::shm::{PosixShmProviderBackend, ShmProvider, ShmProviderBuilder};
 
 use crate::pool::LARGE;
-use crate::protocol::Data;
+use crate::protocol::{Data, Id};
 
-/// Bytes of a node's memory. Its pages are locked, of which a process usually may have 8 MiB.
+/// Bytes of a process's memory. Its pages are locked, of which a process usually may have 8 MiB.
 const BYTES: usize = 4 << 20;
 
-/// How long packets go through the connection after one was lost: the receiver may have no access.
-const DETOUR: Duration = Duration::from_secs(10);
+/// How long packets go through the connection after one was sent again, and how often that may be:
+/// the receiver may have no access, and what it doesn't get is never free again.
+const DETOUR: Duration = Duration::from_secs(1);
+const DETOURS: u32 = 3;
 
-/// A node's memory.
-#[derive(Debug, Default)]
-pub(crate) struct SharedMemory(Mutex<State>);
+/// The memory of all nodes of the process. It is never given back: then the engine would use its
+/// descriptions for other packets, also if receivers still have them.
+static MEMORY: Memory = Memory(Mutex::new(State::New));
 
-#[derive(Debug, Default)]
+struct Memory(Mutex<State>);
+
 enum State {
-    #[default]
-    Unasked,
-    /// Is asked for, and no packet was large.
-    Asked,
+    /// No packet was large.
+    New,
     There(ShmProvider<PosixShmProviderBackend>),
     /// The system gives none.
     Refused,
 }
 
-impl SharedMemory {
-    pub(crate) fn allow(&self) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let State::Unasked = *state {
-            *state = State::Asked;
-        }
-    }
-
-    pub(crate) fn is_asked(&self) -> bool {
-        !matches!(*self.0.lock().unwrap_or_else(PoisonError::into_inner), State::Unasked)
-    }
-
-    /// A copy of these bytes. `None` if there is no room: receivers that were killed keep theirs.
+impl Memory {
+    /// A copy of these bytes. `None` if there is no room.
     fn copy(&self, bytes: &[u8]) -> Option<ZBytes> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let State::Asked = *state {
+        if let State::New = *state {
             let made = ShmProviderBuilder::default_backend(BYTES).wait();
             *state = made.map_or(State::Refused, State::There);
         }
@@ -68,31 +58,36 @@ impl SharedMemory {
 pub(crate) struct Route {
     /// Whether a node of this machine is connected.
     is_near: bool,
-    /// The item behind those that were sent.
-    next: u64,
-    /// When a packet was last sent again.
-    lost_at: Option<Instant>,
+    /// Who sent the last packet through memory, and the item behind that packet.
+    last: (Id, u64),
+    /// When packets were sent again.
+    detours: u32,
+    since: Option<Instant>,
 }
 
 impl Route {
     pub(crate) fn new(session: &zenoh::Session) -> Self {
         let is_near = session.info().transports().wait().any(|other| other.is_shm());
-        Self { is_near, next: 0, lost_at: None }
+        Self { is_near, last: (0, 0), detours: 0, since: None }
     }
 
     /// The items of a packet, in memory. `None` if they go through the connection.
-    pub(crate) fn through(&mut self, memory: &SharedMemory, data: &Data) -> Option<ZBytes> {
-        if !self.is_near || data.items.len() < LARGE {
+    pub(crate) fn through(&mut self, data: &Data) -> Option<ZBytes> {
+        // What is sent at most once isn't sent again to a receiver that has no access.
+        if !self.is_near || data.items.len() < LARGE || data.terms.are_at_most_once() {
             return None;
         }
-        if data.first < self.next {
-            self.lost_at = Some(Instant::now());
+        let (sender, next) = self.last;
+        if data.sender == sender && data.first < next {
+            (self.since, self.detours) = (Some(Instant::now()), self.detours + 1);
+            self.last = (0, 0);
         }
-        self.next = data.first + u64::from(data.count);
-        if self.lost_at.is_some_and(|at| at.elapsed() < DETOUR) {
+        let is_detour = self.since.is_some_and(|since| since.elapsed() < DETOUR);
+        if is_detour || self.detours > DETOURS {
             return None;
         }
-        memory.copy(&data.items)
+        self.last = (data.sender, data.first + u64::from(data.count));
+        MEMORY.copy(&data.items)
     }
 }
 
@@ -102,10 +97,8 @@ mod tests {
 
     #[test]
     fn memory_that_is_full_refuses_until_a_copy_is_gone() {
-        let memory = SharedMemory::default();
+        let memory = Memory(Mutex::new(State::New));
         let bytes = vec![7; 256 << 10];
-        assert!(memory.copy(&bytes).is_none(), "nobody has asked for it");
-        memory.allow();
         let mut copies: Vec<_> = std::iter::from_fn(|| memory.copy(&bytes)).collect();
         assert!((8..=16).contains(&copies.len()), "{} copies", copies.len());
         assert!(copies.iter().all(|copy| copy.to_bytes() == bytes));
