@@ -58,7 +58,7 @@ impl Memory {
 pub(crate) struct Route {
     /// Whether a node of this machine is connected.
     is_near: bool,
-    /// Who sent the last packet through memory, and the item behind that packet.
+    /// The sender of the last packet through memory, and the number of the item behind it.
     last: (Id, u64),
     /// When packets were sent again.
     detours: u32,
