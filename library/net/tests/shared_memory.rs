@@ -27,12 +27,13 @@ fn main() {
 
 fn receive(address: &str) {
     let node = Node::connect_shm(address).unwrap();
-    let rx = node.records::<Bytes>("memory").patience(PATIENCE).receiver().unwrap();
+    let rx = node.records::<Bytes>("memory").patience(PATIENCE).confirmed().receiver().unwrap();
     for record in rx.iter() {
         let number = word(&record, 0);
         let is_whole = record.len() == 8 * WORDS && (0..WORDS).all(|i| word(&record, i) == number);
         assert!(is_whole, "record {number} is damaged");
         say(number);
+        rx.confirm();
     }
 }
 
