@@ -91,7 +91,8 @@ fn short_name<T>() -> String {
 const SHARED: usize = 4 << 10;
 
 /// Bytes of any length. Those of 4 KiB and more that are received as [`Bytes`] are not copied: as long
-/// as one of them is there, the whole packet is, of up to 240 KiB or a record, and of 480 KiB through shared memory.
+/// as one of them is there, the whole packet is, of up to 240 KiB or a record. Through
+/// shared memory, it has up to 480 KiB.
 #[derive(Debug, Clone, Copy)]
 pub struct Records;
 

@@ -43,7 +43,8 @@ impl fmt::Display for OpenError {
         match self {
             Self::Name(name) => write!(
                 f,
-                "{name:?} is no name: take ASCII letters, digits, - and _; between nodes, also / between two parts"
+                "{name:?} is no name: take ASCII letters, digits, - and _; between nodes, also / between \
+                 two parts"
             ),
             Self::Address { address, reason } => write!(f, "{address}: {reason}"),
             Self::Window => f.write_str("a window has 1 to 16,777,216 items"),
@@ -53,7 +54,8 @@ impl fmt::Display for OpenError {
             ),
             Self::Certificates { address, reason } => write!(
                 f,
-                "{address}: {reason}: both ends need TLS and certificates of one authority, with their keys, given by tls() (feature tls)"
+                "{address}: {reason}: both ends need TLS and certificates of one authority, with their \
+                 keys, given by tls() (feature tls)"
             ),
             Self::Differs => {
                 f.write_str("the lane has items of another type or version: take another name")
@@ -99,7 +101,10 @@ impl fmt::Display for End {
             Self::Silent => {
                 "the other end, or the server, is silent: does it run, and is it reached at this address?"
             }
-            Self::Taken => "another program has this end of the lane, or had it until just now: take another name, or end it",
+            Self::Taken => {
+                "another program has this end of the lane, or had it until just now: take another name, \
+                 or end it"
+            }
             Self::Differs => {
                 "the other end has another version, guarantee or type of items: build both alike"
             }

@@ -48,9 +48,11 @@ impl<T, C: Codec<T>> Lane<T, C> {
         }
     }
 
-    /// At a sender: most items that are sent and not yet received, of 1 to 16,777,216. 1 is as good as 2. Half
-    /// of them wait in the sender. The others are on their way or at the receiver, which holds at most half
-    /// of its own window. If it isn't given: 4 MiB of items, and not more than 65,536; of items with different lengths, 4096.
+    /// At a sender: most items that are sent and not yet received, of 1 to 16,777,216. 1 is as good as 2.
+    /// Half of them wait in the sender. The others are on their way or at the receiver, which holds at
+    /// most half of its own window.
+    ///
+    /// If it isn't given: 4 MiB of items, and not more than 65,536; of items with different lengths, 4096.
     #[must_use]
     pub fn window(mut self, items: usize) -> Self {
         self.window = items;

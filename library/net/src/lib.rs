@@ -26,8 +26,8 @@
 //!
 //! The handles are those of [`channel`], and have all of its calls: `send`, `try_send`,
 //! `send_timeout`, `send_async`, `recv`, `select!` and the others. A thread of the lane takes what
-//! was sent, in packets of up to 240 KiB or an item: as many items as there are, so that a single one doesn't
-//! wait. The engine, [Zenoh](https://zenoh.io), moves the packets.
+//! was sent, in packets of up to 240 KiB or an item: as many items as there are, so that a single one
+//! doesn't wait. The engine, [Zenoh](https://zenoh.io), moves the packets.
 //!
 //! # What a lane promises
 //!

@@ -104,9 +104,9 @@ impl Node {
     /// [`connect_shm`](Self::connect_shm), in programs of the same user, go through memory. All others
     /// go through the connection. With feature `shared-memory`.
     ///
-    /// A program that sends has 4 MiB, whose pages are locked; each of its receivers locks as many, and 1.25 MiB
-    /// more, until it ends. Usually a program may lock 8 MiB (`ulimit -l`): enough for one such sender. Where
-    /// the memory is full or refused, packets go through the connection.
+    /// A program that sends has 4 MiB, whose pages are locked. Each of its receivers locks as many, and
+    /// 1.25 MiB more, until it ends. Usually a program may lock 8 MiB (`ulimit -l`): enough for one such
+    /// sender. Where the memory is full or refused, packets go through the connection.
     ///
     /// As long as a record that was received as `Bytes` is there, so is its packet of up to 480 KiB. What
     /// was on its way to a receiver that was killed, or whose connection broke, is lost until the sending

@@ -75,8 +75,8 @@ impl Positions {
         Ok(())
     }
 
-    /// The last message of a sender stays: the next program of that sender's name reads there where to go
-    /// on.
+    /// The last message of a sender stays: it has the number at which the next program of that sender's
+    /// name begins.
     async fn purge_sender(&self, sender: &str, position: u64) -> Result<(), OpenError> {
         let Some(last) = look(&self.items, sender).await? else { return Ok(()) };
         let first = last.sequence.min(position + 1);

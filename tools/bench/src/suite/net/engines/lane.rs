@@ -159,45 +159,27 @@ fn lane<I: Item>(node: &Node, end: &End) -> Lane<I, I::Codec> {
     node.lane_by("bench").window(window(end))
 }
 
-/// A lane that loses nothing.
-pub(super) struct Ordered<I>(PhantomData<I>);
+/// A lane that loses nothing, over TCP or through memory.
+pub(super) struct Ordered<I, const SHM: bool = false>(PhantomData<I>);
 
-impl<I: Item> Way for Ordered<I> {
+type OrderedShm<I> = Ordered<I, true>;
+
+impl<I: Item, const SHM: bool> Way for Ordered<I, SHM> {
     type Tx = Sends<Sender<I>>;
     type Rx = Receives<I>;
 
     async fn sender(end: &End) -> Result<Self::Tx, String> {
-        sends(&Node::connect(&end.address).map_err(text)?, end)
+        let connect = if SHM { Node::connect_shm } else { Node::connect };
+        let node = connect(&end.address).map_err(text)?;
+        let tx = lane(&node, end).sender().map_err(text)?;
+        Ok(Sends { tx: Some(tx), record_bytes: end.record_bytes })
     }
 
     async fn receiver(end: &End) -> Result<Self::Rx, String> {
-        receives(&Node::listen(&end.address).map_err(text)?, end)
-    }
-}
-
-fn receives<I: Item>(node: &Node, end: &End) -> Result<Receives<I>, String> {
-    let rx = lane(node, end).receiver().map_err(text)?;
-    Ok(Receives { rx, record_bytes: end.record_bytes })
-}
-
-fn sends<I: Item>(node: &Node, end: &End) -> Result<Sends<Sender<I>>, String> {
-    let tx = lane(node, end).sender().map_err(text)?;
-    Ok(Sends { tx: Some(tx), record_bytes: end.record_bytes })
-}
-
-/// The same, through memory.
-pub(super) struct OrderedShm<I>(PhantomData<I>);
-
-impl<I: Item> Way for OrderedShm<I> {
-    type Tx = Sends<Sender<I>>;
-    type Rx = Receives<I>;
-
-    async fn sender(end: &End) -> Result<Self::Tx, String> {
-        sends(&Node::connect_shm(&end.address).map_err(text)?, end)
-    }
-
-    async fn receiver(end: &End) -> Result<Self::Rx, String> {
-        receives(&Node::listen_shm(&end.address).map_err(text)?, end)
+        let listen = if SHM { Node::listen_shm } else { Node::listen };
+        let node = listen(&end.address).map_err(text)?;
+        let rx = lane(&node, end).receiver().map_err(text)?;
+        Ok(Receives { rx, record_bytes: end.record_bytes })
     }
 }
 
